@@ -1,0 +1,1 @@
+"""From findings to people. Knows `roce` and nothing beside it."""

@@ -1,0 +1,1 @@
+"""From fabric state to findings. Knows `roce` and nothing beside it."""

@@ -1,0 +1,1 @@
+"""Audits of facts: one file each."""

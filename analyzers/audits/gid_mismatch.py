@@ -1,0 +1,97 @@
+"""A NIC without the GID that RoCE v2 needs, or with it at another index than the fleet."""
+
+import ipaddress
+from collections import Counter
+from collections.abc import Iterator
+from typing import ClassVar
+
+from analyzers import words
+from analyzers.rule import Audit, Check, Figures, Where
+from roce.fabric import Fabric
+from roce.model import Gid, Place, PortFacts
+
+ROCE_V2 = "RoCE v2"
+
+
+class GidMismatch(Audit, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The GID table of a host's port does not hold what its peers expect.
+
+    Jobs pick a GID by its index. A port needs a RoCE v2 entry for an IPv4 address, and jobs
+    that name an index need it at the same one everywhere; else connections time out (NCCL's
+    error 12), or fall back to RoCE v1 or a link-local address.
+
+    False alarms: empty slots and slots of other network namespaces are normal, and an entry
+    whose type cannot be read is unknown, never taken for v1.
+    """
+
+    fleet: int = 3
+    """Ports of one name that must be known before an index can be odd."""
+
+    title: ClassVar = "GID mismatch"
+    explains: ClassVar = ("tcp_fallback",)
+    reads: ClassVar = ("gids", "link_layer")
+
+    def check(self, fabric: Fabric) -> Iterator[Check]:
+        """Judge each RoCE port whose GID table was read."""
+        found = dict(_usable(fabric))
+        by_port: dict[str, Counter[int]] = {}
+        for place, index in found.items():
+            if index is not None:
+                by_port.setdefault(place.port or "", Counter())[index] += 1
+        for place, index in found.items():
+            usual, votes = by_port.get(place.port or "", Counter({-1: 0})).most_common(1)[0]
+            total = sum(by_port.get(place.port or "", Counter()).values())
+            fleet = usual if total >= self.fleet and votes * 2 > total else None
+            level = 3 if index is None else 2 if fleet is not None and index != fleet else 0
+            yield Check(place, level, {"index": index, "fleet_index": fleet})
+
+    def summary(self, where: Where, figures: Figures) -> str:
+        """Say what the table lacks."""
+        usual = figures.get("fleet_index")
+        if figures.get("index") is None:
+            there = f" (the fleet has it at index {usual})" if usual is not None else ""
+            return f"{words.place(where.place)} has no RoCE v2 GID for an IPv4 address{there}"
+        return (
+            f"{words.place(where.place)} has its RoCE v2 IPv4 GID at index {figures['index']}, "
+            f"the fleet at index {usual}"
+        )
+
+    def remedy(self, where: Where, figures: Figures) -> tuple[str, ...]:
+        """Give the address back, or let the library choose."""
+        device, nic = where.place.device, words.rdma(where.place)
+        if figures.get("index") is None:
+            return (
+                f"on {device}: check that the netdev of {nic} is up and has its IPv4 address "
+                f"(`show_gids {nic}`, `ip -4 addr`), and give it back",
+                f"on {device}: `cma_roce_mode -d {nic} -p 1 -m 2` if RoCE v2 is not the mode",
+            )
+        return (
+            "unset NCCL_IB_GID_INDEX so that NCCL chooses by address and version, or",
+            f"on {device}: take the address of {nic} away and add it again, after any stale one, "
+            f"until `show_gids {nic}` shows it at index {figures.get('fleet_index')}",
+        )
+
+
+def _usable(fabric: Fabric) -> Iterator[tuple[Place, int | None]]:
+    """Give the lowest usable index of each port whose table tells; None where there is none."""
+    for device, facts in fabric.facts.items():
+        for port, about in facts.ports.items():
+            if about.gids is None or not _is_roce(about):
+                continue
+            ipv4 = [g for g in about.gids if _is_ipv4(g)]
+            good = [g.index for g in ipv4 if g.type == ROCE_V2]
+            if good:
+                yield Place(device, port), min(good)
+            elif all(g.type is not None for g in ipv4):
+                yield Place(device, port), None
+
+
+def _is_roce(about: PortFacts) -> bool:
+    return about.rdma is not False and about.link_layer in {None, "Ethernet"}
+
+
+def _is_ipv4(gid: Gid) -> bool:
+    try:
+        return ipaddress.IPv6Address(gid.gid).ipv4_mapped is not None
+    except ValueError:
+        return False

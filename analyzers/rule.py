@@ -1,0 +1,151 @@
+"""What a rule is: thresholds as fields, an explanation as docstring, a judgement as one method.
+
+A rule on counters judges all queues or ports at once; an audit judges settings. A file in
+``rules`` or ``audits`` is one of them, and its name is the rule's: the class, the config key,
+the metric label and the heading in the docs follow from it.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import msgspec
+import numpy as np
+
+from analyzers.view import View, signals_of
+from roce.fabric import Fabric
+from roce.model import Bools, Levels, Place
+from roce.signals import Scope
+
+Figures = dict[str, float | int | str | None]
+
+UNDECIDED = -1
+"""Not at fault and not good either: it neither opens nor counts towards closing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A place with what stands at the other end of its cable, for words and commands."""
+
+    place: Place
+    peer: Place | None
+    platform: str
+    peer_platform: str
+    is_host: bool
+
+
+class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What rules and audits have in common."""
+
+    enabled: bool = True
+    """Whether it is judged at all."""
+
+    title: ClassVar[str] = ""
+    explains: ClassVar[tuple[str, ...]] = ()
+    per_device: ClassVar[bool] = False
+
+    @classmethod
+    def key(cls) -> str:
+        """Give its name: that of its file."""
+        return cls.__module__.rpartition(".")[2]
+
+    def summary(self, where: Where, figures: Figures) -> str:
+        """Say in one sentence what is wrong."""
+        raise NotImplementedError
+
+    def remedy(self, where: Where, figures: Figures) -> tuple[str, ...]:
+        """Give the steps that mend it, the first one first."""
+        raise NotImplementedError
+
+
+class Rule(Judgement, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A judgement of counters.
+
+    ``needs`` are the figures or signals that must all be known at a row for it to be judged;
+    ``helps`` are read where known. ``shown`` are those a finding shows.
+    """
+
+    scope: ClassVar[Scope] = Scope.QUEUE
+    needs: ClassVar[tuple[str, ...]] = ()
+    helps: ClassVar[tuple[str, ...]] = ()
+    shown: ClassVar[tuple[str, ...]] = ()
+
+    def level(self, view: View) -> Levels:
+        """Judge every queue, (lossless priorities, rows), or port, (rows,): -1 to 3."""
+        raise NotImplementedError
+
+    @classmethod
+    def signals(cls) -> tuple[str, ...]:
+        """Give the signals it rests on."""
+        return tuple(dict.fromkeys(s for name in cls.needs for s in signals_of(name)))
+
+    def known(self, view: View) -> Bools:
+        """Say where every needed figure is known; the shape of its levels."""
+        known: Bools | None = None
+        for name in self.needs:
+            some = np.isfinite(view.figure(name))
+            known = some if known is None else known & some
+        assert known is not None, "a rule needs a figure"
+        return known
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What an audit says of one place: level 0 is fine; what is unknown is not said at all."""
+
+    place: Place
+    level: int
+    figures: Figures
+
+
+class Audit(Judgement, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A judgement of settings: opens and closes at once."""
+
+    reads: ClassVar[tuple[str, ...]] = ()
+
+    def check(self, fabric: Fabric) -> Iterator[Check]:
+        """Judge the facts of all devices."""
+        raise NotImplementedError
+
+
+def levels(
+    info: Bools | None = None, warning: Bools | None = None, critical: Bools | None = None
+) -> Levels:
+    """Give the highest level that holds; arrays broadcast together."""
+    parts = [(1, info), (2, warning), (3, critical)]
+    shape = np.broadcast_shapes(*(p.shape for _, p in parts if p is not None))
+    found: Levels = np.zeros(shape, dtype=np.int8)
+    for level, part in parts:
+        if part is not None:
+            found[np.broadcast_to(part, shape)] = level
+    return found
+
+
+def undecided(found: Levels, where: Bools) -> Levels:
+    """Turn level 0 into "neither bad nor good" where a figure means nothing."""
+    found[(found == 0) & np.broadcast_to(where, found.shape)] = UNDECIDED
+    return found
+
+
+def discover() -> Mapping[str, type[Judgement]]:
+    """Find every rule and audit: one class a file, by the file's name."""
+    found: dict[str, type[Judgement]] = {}
+    for folder in ("analyzers.rules", "analyzers.audits"):
+        package = importlib.import_module(folder)
+        for module in pkgutil.iter_modules(package.__path__):
+            loaded = importlib.import_module(f"{folder}.{module.name}")
+            found[module.name] = next(
+                thing
+                for thing in vars(loaded).values()
+                if isinstance(thing, type)
+                and issubclass(thing, Judgement)
+                and thing.__module__ == loaded.__name__
+            )
+    return found
+
+
+def defaults() -> dict[str, Judgement]:
+    """Give every rule and audit with its default thresholds."""
+    return {name: kind() for name, kind in discover().items()}

@@ -1,0 +1,1 @@
+"""Rules on counters: one file each."""

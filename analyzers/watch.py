@@ -1,0 +1,183 @@
+"""A rule through time: it opens once and closes once; unknown does neither.
+
+Congestion comes and goes, so a condition need not hold unbroken: a severity holds once its
+level was seen in enough of the last distinct samples. All windows are counted in samples, so
+that they mean the same at 1 s and at 30 s.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from roce.model import Bools, Floats, Ints, Levels
+
+DISTINCT: Final = 0.5
+"""A sample this share of an interval after the last is another one: two ends of one cable are
+polled at different moments, and a poll of both is one sample."""
+
+GAP: Final = 3.5
+"""Intervals without a sample after which what was seen before no longer adds up with it."""
+
+LOUD: Final = 2
+"""The level from which a finding is found rather than noted."""
+
+_STATE = np.dtype(
+    [
+        ("severity", "i1"),
+        ("peak", "i1"),
+        ("good", "u1"),
+        ("closed", "u1"),
+        ("seen", "u4", (3,)),
+        ("first_at", "f8"),
+        ("began_at", "f8"),
+        ("found_at", "f8"),
+        ("sampled_at", "f8"),
+    ]
+)
+
+
+class Patience(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How many samples make a finding, and how many end it."""
+
+    open_samples: int = 2
+    window_samples: int = 10
+    clear_samples: int = 3
+    reopen_samples: int = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """A condition that holds at one place; times are sample times in unix seconds."""
+
+    lane: int
+    row: int
+    severity: int
+    began_at: float
+    found_at: float
+    sampled_at: float
+
+
+class Watch:
+    """The state of one rule. Only places with something to remember take room."""
+
+    def __init__(self, patience: Patience, lanes: int) -> None:
+        self._patience = patience
+        self._lanes = lanes
+        self._mask = np.uint32((1 << patience.window_samples) - 1)
+        self._last_at: Floats = np.empty(0)
+        # Cells are numbered row x lanes + lane, so that a number stays when rows are added.
+        self._cells: Ints = np.empty(0, dtype=np.int64)
+        self._state: NDArray[Any] = np.zeros(0, dtype=_STATE)
+
+    def step(self, levels: Levels, known: Bools, at: Floats, interval: Floats) -> None:
+        """Take one judgement: levels (lanes, rows) where known, sampled at (rows,).
+
+        A row without a new sample is left as it is: what is not seen neither opens nor closes.
+        """
+        rows = levels.shape[-1]
+        if rows > len(self._last_at):
+            fresh = np.full(rows - len(self._last_at), -np.inf)
+            self._last_at = np.concatenate((self._last_at, fresh))
+        since = at - self._last_at
+        new_rows = since >= DISTINCT * interval
+        new = known & new_rows
+        bad = np.flatnonzero(((levels > 0) & new).T)
+        self._track(bad)
+        row, lane = np.divmod(self._cells, self._lanes)
+        here = new[lane, row]
+        with np.errstate(invalid="ignore"):
+            gap = since[row] > GAP * interval[row]
+        self._advance(here, gap & np.isfinite(self._last_at[row]), levels[lane, row], at[row])
+        sampled = new.any(axis=0)
+        self._last_at[sampled] = at[sampled]
+        self._prune()
+
+    def _track(self, cells: Ints) -> None:
+        """Begin to remember cells."""
+        if not len(np.setdiff1d(cells, self._cells, assume_unique=True)):
+            return
+        everything = np.union1d(self._cells, cells)
+        state = np.zeros(len(everything), dtype=_STATE)
+        for name in ("first_at", "began_at", "found_at"):
+            state[name] = np.nan
+        state[np.searchsorted(everything, self._cells)] = self._state
+        self._cells, self._state = everything, state
+
+    def _advance(self, new: Bools, gap: Bools, level: Levels, at: Floats) -> None:
+        """Move the remembered cells on by one sample where there is a new one."""
+        s, p = self._state, self._patience
+        s["seen"][gap] = 0
+        reached = (level[:, None] >= np.array([1, 2, 3])).astype(np.uint32)
+        seen = np.where(new[:, None], (s["seen"] << np.uint32(1) | reached) & self._mask, s["seen"])
+        start = new & (s["seen"][:, 0] == 0) & (level >= 1)
+        s["first_at"][start] = at[start]
+        s["seen"] = seen
+        held = np.bitwise_count(seen) >= p.open_samples
+        top = np.where(held.any(axis=1), 3 - np.argmax(held[:, ::-1], axis=1), 0)
+        s["good"] = np.where(
+            new, np.where(level == 0, s["good"] + 1, _keep(level, s["good"])), s["good"]
+        )
+        s["closed"] = np.where(new & (s["closed"] > 0), s["closed"] + 1, s["closed"])
+        s["sampled_at"] = np.where(new, at, s["sampled_at"])
+        opened = new & (s["severity"] == 0) & (top > 0) & (level > 0)
+        again = opened & (s["closed"] > 0) & (s["closed"] <= p.reopen_samples)
+        first = opened & ~again
+        s["began_at"][first] = s["first_at"][first]
+        s["found_at"][first] = at[first]
+        s["peak"][first] = 0
+        s["closed"][opened] = 0
+        rises = new & ((s["severity"] > 0) | opened) & (top > s["severity"])
+        loud = rises & (top >= LOUD) & (s["peak"] < LOUD)
+        s["found_at"][loud] = at[loud]
+        s["severity"][rises] = top[rises]
+        s["severity"][again] = np.maximum(s["severity"], s["peak"])[again]
+        s["peak"] = np.maximum(s["peak"], s["severity"])
+        ended = new & (s["severity"] > 0) & (s["good"] >= p.clear_samples)
+        s["severity"][ended] = 0
+        s["closed"][ended] = 1
+        s["seen"][ended] = 0
+
+    def _prune(self) -> None:
+        """Forget cells with nothing left to remember."""
+        s = self._state
+        recent = (s["closed"] > 0) & (s["closed"] <= self._patience.reopen_samples)
+        keep = (s["severity"] > 0) | (s["seen"] != 0).any(axis=1) | recent
+        if not keep.all():
+            self._cells, self._state = self._cells[keep], s[keep]
+
+    def open(self) -> Iterator[Episode]:
+        """Give what is open."""
+        at = np.flatnonzero(self._state["severity"] > 0)
+        for cell, state in zip(self._cells[at].tolist(), self._state[at], strict=True):
+            row, lane = divmod(cell, self._lanes)
+            yield Episode(
+                lane,
+                row,
+                int(state["severity"]),
+                float(state["began_at"]),
+                float(state["found_at"]),
+                float(state["sampled_at"]),
+            )
+
+    def restore(self, episode: Episode) -> None:
+        """Open what was open before a restart."""
+        cell = episode.row * self._lanes + episode.lane
+        self._track(np.array([cell], dtype=np.int64))
+        state = self._state[np.searchsorted(self._cells, cell)]
+        state["severity"] = state["peak"] = episode.severity
+        state["began_at"] = state["first_at"] = episode.began_at
+        state["found_at"], state["sampled_at"] = episode.found_at, episode.sampled_at
+
+    def forgive(self, lane: int, row: int) -> None:
+        """Forget what was seen at a place: the trouble it was a symptom of has ended."""
+        keep = self._cells != row * self._lanes + lane
+        self._cells, self._state = self._cells[keep], self._state[keep]
+
+
+def _keep(level: Levels, good: NDArray[Any]) -> NDArray[Any]:
+    """A bad sample ends a run of good ones; an undecided one leaves it as it is."""
+    return np.where(level > 0, np.uint8(0), good)

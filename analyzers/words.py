@@ -1,0 +1,70 @@
+"""Words and commands that findings are made of."""
+
+import tomllib
+from functools import cache
+from importlib.resources import files
+
+from analyzers.rule import Figures, Where
+from roce.model import Place
+
+Figure = float | int | str | None
+
+
+def place(where: Place) -> str:
+    """Give a place as device:port."""
+    return f"{where.device}:{where.port}" if where.port else where.device
+
+
+def peer(where: Where) -> str:
+    """Give what is at the other end of the cable."""
+    return place(where.peer) if where.peer else "the other end"
+
+
+def share(value: Figure) -> str:
+    """Give a share as a percentage, as exact as it deserves."""
+    if not isinstance(value, int | float):
+        return "an unknown share"
+    percent = 100 * value
+    if percent and percent < 0.1:
+        return f"{percent:.2g} %"
+    return f"{percent:.1f} %" if percent < 10 else f"{percent:.0f} %"
+
+
+def count(value: Figure, noun: str) -> str:
+    """Give a number of things."""
+    if not isinstance(value, int | float):
+        return f"{noun}s"
+    return f"{value:.0f} {noun}" + ("" if round(value) == 1 else "s")
+
+
+def rdma(where: Place) -> str:
+    """Give the RDMA device of a host's port."""
+    return (where.port or "mlx5_0").partition("/")[0]
+
+
+@cache
+def _commands() -> dict[str, dict[str, str]]:
+    text = files("analyzers").joinpath("commands.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+def command(name: str, where: Where) -> str:
+    """Give a step in the words of the switch at or next to a place."""
+    on = (where.peer or Place("the leaf")) if where.is_host else where.place
+    platform = where.peer_platform if where.is_host else where.platform
+    table = _commands()
+    text = table.get(platform, {}).get(name) or table["generic"][name]
+    return text.format(device=on.device, port=on.port or "the port")
+
+
+def qos_steps(where: Where, figures: Figures | None = None) -> tuple[str, ...]:
+    """Give the steps that put a host's RoCE traffic on the lossless priority again."""
+    netdev = (figures or {}).get("netdev") or "NETDEV"
+    host, nic = where.place.device, rdma(where.place)
+    return (
+        f"on {host}: `mlnx_qos -i {netdev} --trust dscp --dscp2prio set,26,3 "
+        "--pfc 0,0,0,1,0,0,0,0`; a reboot loses it, so make it persistent",
+        f"on {host}: `echo 106 > /sys/class/infiniband/{nic}/tc/1/traffic_class`, "
+        "or NCCL_IB_TC=106 in the job",
+        command("show_dscp_map", where),
+    )

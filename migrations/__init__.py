@@ -1,0 +1,1 @@
+"""History of the findings store; one for SQLite and PostgreSQL."""

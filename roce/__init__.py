@@ -1,0 +1,1 @@
+"""The ground floor: what a RoCE v2 fabric is. Imports nothing else of ours."""

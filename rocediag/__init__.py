@@ -1,0 +1,1 @@
+"""The application: configuration, service, store, HTTP, command line and lab."""
