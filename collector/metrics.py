@@ -19,6 +19,12 @@ class CollectorMetrics:
             ["device", "source"],
             registry=registry,
         )
+        self.changes = Counter(
+            "rocediag_setting_changes",
+            "settings of a device's ports that changed while they were watched",
+            ["device", "setting"],
+            registry=registry,
+        )
         self.dropped = Counter(
             "rocediag_collector_dropped",
             "what was read and could not be used, by where and why",
@@ -28,5 +34,5 @@ class CollectorMetrics:
 
     def forget(self, device: str) -> None:
         """Take a device's series out once it has left the configuration."""
-        for family in (self.polls, self.poll_seconds):
+        for family in (self.polls, self.poll_seconds, self.changes):
             family.remove_by_labels({"device": device})

@@ -78,6 +78,8 @@ def _table() -> Mapping[str, Signal]:
         ("tx_discards", port, counter, u.PACKETS, fast, "packets thrown away before they were sent"),
         ("rx_crc_errors", port, counter, u.PACKETS, False, "packets received with a bad checksum"),
         ("rx_oversize_packets", port, counter, u.PACKETS, False, "packets received above the port's MTU"),
+        ("rx_pause_frames", port, counter, u.FRAMES, False, "802.3x pause frames received (not PFC)"),
+        ("tx_pause_frames", port, counter, u.FRAMES, False, "802.3x pause frames sent (not PFC)"),
         ("rx_pause_seconds", port, counter, u.SECONDS, False, "time held by 802.3x pause"),
         ("tx_pause_seconds", port, counter, u.SECONDS, False, "time the peer was held by 802.3x pause"),
         ("link_down_events", port, counter, u.EVENTS, False, "times the link went down"),

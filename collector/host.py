@@ -1,0 +1,252 @@
+"""A host as a source: its RDMA ports' counters each interval, its settings now and then.
+
+`HostReader` reads one tree and blocks; `HostSource` runs it in a thread at a steady pace.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from collector import ethtool, hostfacts, sysfs
+from collector.hostcolumns import Cell, Entry, Readings, Sheet, load_driver, make_columns
+from collector.metrics import CollectorMetrics
+from collector.pace import Pace
+from collector.source import Sink
+from collector.sysfs import HostPort, Reading, SysTree
+from roce.model import Batch, Device, Facts, Site, State
+
+logger = logging.getLogger(__name__)
+
+SOURCE: Final = "sysfs"
+
+
+@dataclass(frozen=True, slots=True)
+class HostReading:
+    """What one read of a host gave.
+
+    ``idle`` says why there is no port; ``unreadable`` is why by path; ``dropped`` counts rows
+    of `ethtool -S` that could not be used, by reason.
+    """
+
+    batch: Batch | None
+    facts: Facts | None
+    idle: str | None
+    unreadable: Mapping[str, str]
+    dropped: Mapping[str, int]
+
+
+class HostReader:
+    """Reads one host's tree; it blocks, and belongs to one thread at a time."""
+
+    def __init__(self, device: str, tree: SysTree, exclude: Collection[str] = ()) -> None:
+        self._device = device
+        self._tree = tree
+        self._exclude = tuple(exclude)
+        self._driver = load_driver()
+        columns = make_columns(self._driver)
+        self._sheet = Sheet(columns)
+        cells = {c for s in columns.values() for col in s for lane in col.lanes for c in lane}
+        self._rows = frozenset(name for place, name in cells if place == "ethtool")
+        self._ports: tuple[HostPort, ...] = ()
+        self._listed: tuple[str, ...] | None = None
+        self._names: dict[str, set[str]] = {}
+        self._slow_notes: dict[str, str] = {}
+
+    def read(self, at: float, *, slow: bool) -> HostReading:
+        """Read all counters now; settings too where ``slow`` or where ports or rows changed."""
+        tree, listed = self._tree, self._tree.names(sysfs.CLASS)
+        if slow or listed != self._listed:
+            self._listed, slow = listed, True
+            self._ports = sysfs.find_ports(tree, self._exclude)
+            for port in self._ports:
+                sysfs.probe(tree, port, {*self._driver.counters, *self._driver.hw_counters})
+            self._slow_notes = tree.take_notes()
+        tables = {p.name: self._table(p) for p in self._ports}
+        read = {p.name: self._readings(p, tables[p.name]) for p in self._ports}
+        notes = tree.take_notes()
+        rows = {n: t.values for n, t in tables.items() if isinstance(t, ethtool.Table)}
+        names = {name: set(values) for name, values in rows.items()}
+        facts = None
+        if slow or names != self._names:
+            self._names = names
+            facts = Facts(at, self._device, hostfacts.read_facts(tree, self._ports, rows))
+            self._slow_notes |= tree.take_notes()
+        unreadable = {**self._slow_notes, **notes}
+        return HostReading(
+            batch=self._batch(at, read) if read else None,
+            facts=facts,
+            idle=None if read else self._idle(unreadable),
+            unreadable=MappingProxyType(unreadable),
+            dropped=ethtool.dropped(tables.values()),
+        )
+
+    def _batch(self, at: float, read: Mapping[str, Readings]) -> Batch:
+        blocks, states = self._sheet.fill(read)
+        epoch = hostfacts.boot_id(self._tree)
+        return Batch(at, self._device, tuple(read), blocks, SOURCE, epoch, states=states)
+
+    def _named(self, port: HostPort) -> bool:
+        """Say whether the driver's names may be asked of a port: never under another driver."""
+        return port.roce and port.driver in {None, *self._driver.drivers}
+
+    def _table(self, port: HostPort) -> ethtool.Table | State:
+        """Read `ethtool -S`; a virtual function's physical rows would be its parent's."""
+        if port.vf_of is not None or not self._named(port):
+            return State.UNSUPPORTED
+        if port.netdev is None:
+            return State.ABSENT
+        return ethtool.read_table(self._tree, port.netdev, self._rows)
+
+    def _readings(self, port: HostPort, table: ethtool.Table | State) -> Readings:
+        tree = self._tree
+        found: dict[Cell, Reading] = {}
+        for name, reading in sysfs.read_link(tree, port).items():
+            found["link", name] = reading
+        for folder in ("counters", "hw_counters") if self._named(port) else ("counters",):
+            entries: dict[str, Entry] = getattr(self._driver, folder)
+            for name, entry in entries.items():
+                path = f"{port.path}/{folder}/{name}"
+                found[folder, name] = tree.count(path, entry.sticks_at)
+        known, why = ({}, table) if isinstance(table, State) else (table.values, State.ABSENT)
+        found |= {("ethtool", row): known.get(row, why) for row in self._rows}
+        return found
+
+    def _idle(self, unreadable: Mapping[str, str]) -> str:
+        """Say why there is no port."""
+        if self._listed is not None:
+            return "has no RDMA port that is not excluded"
+        if sysfs.CLASS in unreadable:
+            return f"cannot read {sysfs.CLASS}: {unreadable[sysfs.CLASS]}"
+        mine = sysfs.netdevs_of(self._tree, self._driver.drivers)
+        if mine:
+            return f"ib driver not loaded, though {', '.join(mine)} could do RDMA: load mlx5_ib"
+        return "has no RDMA driver loaded"
+
+
+class HostSource:
+    """Reads one host for ever; see `collector.source.Source`.
+
+    A read that outlasts ``deadline_seconds`` (a driver that waits for dead firmware) is told
+    once and waited for; no second one is started beside it, and its late counts are dropped.
+    ``exclude`` are patterns of RDMA devices that are not touched. ``clock`` gives unix seconds.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        sysfs_root: Path,
+        site: Site,
+        metrics: CollectorMetrics,
+        *,
+        exclude: Collection[str] = (),
+        deadline_seconds: float | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._about = device
+        self._site = site
+        self._metrics = metrics
+        self._deadline = deadline_seconds or device.interval_seconds
+        self._clock = clock
+        self._reader = HostReader(device.name, SysTree(sysfs_root), exclude)
+        self._task: asyncio.Task[HostReading] | None = None
+        self._slow_at = float("-inf")
+        self._idle: str | None = None
+        self._overdue = False
+        self._pfc: dict[str, tuple[int, ...] | None] = {}
+        self.unreadable: Mapping[str, str] = MappingProxyType({})
+
+    @property
+    def device(self) -> str:
+        """Name of the host."""
+        return self._about.name
+
+    async def run(self, sink: Sink) -> None:
+        """Read at a steady pace until cancelled."""
+        pace = Pace(self.device, self._about.interval_seconds)
+        try:
+            while True:
+                await self.poll(sink)
+                now = self._clock()
+                await asyncio.sleep(pace.next_at(now) - now)
+        finally:
+            if self._task is not None:
+                self._task.cancel()
+                await asyncio.wait({self._task})
+
+    async def poll(self, sink: Sink) -> None:
+        """Read once and hand on what came, or give up waiting at the deadline."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        task = self._task = self._task or self._start()
+        done, _ = await asyncio.wait({task}, timeout=self._deadline)
+        self._metrics.poll_seconds.labels(self.device, SOURCE).set(loop.time() - began)
+        if not done:
+            self._outcome("timeout")
+            if not self._overdue:
+                logger.warning("%s: reading takes above %g s", self.device, self._deadline)
+            self._overdue = True
+            return
+        self._task = None
+        self._take(task.result(), sink)
+
+    def _start(self) -> asyncio.Task[HostReading]:
+        at = self._clock()
+        # Half an interval early is on time: polls stand on a grid of their own.
+        due = self._slow_at + self._about.slow_interval_seconds - self._about.interval_seconds / 2
+        slow = at >= due
+        if slow:
+            self._slow_at = at
+        read = asyncio.to_thread(self._reader.read, at, slow=slow)
+        return asyncio.create_task(read, name=f"read {self.device}")
+
+    def _take(self, reading: HostReading, sink: Sink) -> None:
+        for reason, count in reading.dropped.items():
+            self._metrics.dropped.labels("ethtool", reason).inc(count)
+        self._tell_edges(reading)
+        if reading.facts is not None:
+            self._tell_pfc({n: p.pfc_enabled for n, p in reading.facts.facts.ports.items()})
+            sink(reading.facts)
+        late, self._overdue = self._overdue, False
+        if late:
+            logger.info("%s: reading ended, late", self.device)
+            self._metrics.dropped.labels(SOURCE, "late").inc()
+            self._outcome("late")
+        elif reading.batch is not None:
+            sink(reading.batch)
+            self._outcome("ok")
+        else:
+            self._outcome("idle")
+
+    def _outcome(self, outcome: str) -> None:
+        self._metrics.polls.labels(self.device, SOURCE, outcome).inc()
+
+    def _tell_edges(self, reading: HostReading) -> None:
+        """Log what is new: a host that became idle or busy, what can't be read, what can again."""
+        if reading.idle != self._idle:
+            logger.info("%s: %s", self.device, reading.idle or "has RDMA ports now")
+        before, now = sysfs.grouped(self.unreadable), sysfs.grouped(reading.unreadable)
+        for key in now.keys() - before.keys():
+            logger.warning("%s: cannot use %s: %s", self.device, now[key], key[1])
+        for key in before.keys() - now.keys():
+            logger.info("%s: no longer so: %s: %s", self.device, before[key], key[1])
+        self._idle, self.unreadable = reading.idle, reading.unreadable
+
+    def _tell_pfc(self, now: Mapping[str, tuple[int, ...] | None]) -> None:
+        """Log and count where PFC was turned on or off; what is unknown is no change."""
+        for port, enabled in now.items():
+            before = self._pfc.get(port)
+            if enabled is not None and before is not None and before != enabled:
+                self._metrics.changes.labels(self.device, "pfc_enabled").inc()
+                lost = set(self._site.lossless) - set(enabled)
+                logger.log(
+                    logging.WARNING if lost else logging.INFO,
+                    "%s: PFC of %s changed from priorities %s to %s",
+                    *(self.device, port, list(before), list(enabled)),
+                )
+            if enabled is not None:
+                self._pfc[port] = enabled

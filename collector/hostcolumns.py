@@ -1,0 +1,157 @@
+"""From what a driver calls things to a batch's columns: what `drivers/*.toml` says, applied."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from collector import sysfs
+from collector.strict import build
+from collector.sysfs import Reading
+from roce.errors import ConfigError
+from roce.model import Block, State
+from roce.signals import PRIORITIES, SIGNALS, Scope
+
+PRIORITY: Final = "{priority}"
+PLACES: Final = ("ethtool", "hw_counters", "counters")
+"""Where counters stand, in the order in which they are believed."""
+
+_REASONS: Final = tuple(State(s) for s in ("saturated", "not_readable", "restarted", "absent"))
+"""Why a signal is unknown: where ports differ the first of these is told, else unsupported."""
+
+Cell = tuple[str, str]
+"""Where one value stands: its place, and the name of its file or row."""
+
+Readings = Mapping[Cell, Reading]
+"""What was read of one port; a cell that is not in it was not asked for."""
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One name of a driver's, as drivers/mlx5.toml explains it."""
+
+    signal: str
+    factor: float = 1.0
+    bits: int = 64
+    sticks_at: int | None = None
+
+
+class Driver(msgspec.Struct, frozen=True, kw_only=True):
+    """A driver's names by place."""
+
+    drivers: tuple[str, ...]
+    counters: dict[str, Entry] = {}
+    hw_counters: dict[str, Entry] = {}
+    ethtool: dict[str, Entry] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One signal: for each of its lanes (1 or 8) the cells that may give it, best first."""
+
+    signal: str
+    factor: float
+    bits: int
+    lanes: tuple[list[Cell], ...]
+
+
+def load_driver() -> Driver:
+    """Load the names of mlx5_core."""
+    file = resources.files("collector") / "drivers" / "mlx5.toml"
+    return build(Driver, tomllib.loads(file.read_text("utf-8")), "collector/drivers/mlx5.toml")
+
+
+def make_columns(driver: Driver) -> dict[Scope, tuple[Column, ...]]:
+    """Give a driver's columns by scope, in the order of the table of signals.
+
+    Raises:
+        ConfigError: a name stands for no signal of its scope, or two for one don't agree.
+    """
+    found = {name: Column(name, 1.0, 64, ([("link", name)],)) for name in sysfs.LINK}
+    for place in PLACES:
+        entries: dict[str, Entry] = getattr(driver, place)
+        for name, entry in entries.items():
+            scope = Scope.QUEUE if PRIORITY in name else Scope.PORT
+            if entry.signal not in SIGNALS or SIGNALS[entry.signal].scope is not scope:
+                raise ConfigError(f"{place}.{name}: no {scope} signal is called {entry.signal}")
+            lanes: tuple[list[Cell], ...] = tuple(
+                [] for _ in range(PRIORITIES if scope is Scope.QUEUE else 1)
+            )
+            new = Column(entry.signal, entry.factor, entry.bits, lanes)
+            column = found.setdefault(entry.signal, new)
+            if (column.factor, column.bits) != (entry.factor, entry.bits):
+                raise ConfigError(f"{place}.{name}: all names of a signal share factor and bits")
+            for lane, cells in enumerate(column.lanes):
+                cells.append((place, name.replace(PRIORITY, str(lane))))
+    order = sorted(found.values(), key=lambda c: SIGNALS[c.signal].index)
+    return {s: tuple(c for c in order if SIGNALS[c.signal].scope is s) for s in Scope}
+
+
+class Sheet:
+    """Turns what was read of ports into a batch's blocks.
+
+    It remembers which cell gave each value: two names for one signal count differently, so a
+    change from one to the other leaves the value unknown once, and a new baseline begins.
+    """
+
+    def __init__(self, columns: Mapping[Scope, tuple[Column, ...]]) -> None:
+        self._columns = columns
+        self._last: dict[tuple[str, str, int], Cell] = {}
+        told = {column.signal for scope in columns.values() for column in scope}
+        self._never = {name: State.UNSUPPORTED for name in SIGNALS if name not in told}
+
+    def fill(self, ports: Mapping[str, Readings]) -> tuple[tuple[Block, ...], dict[str, State]]:
+        """Give the blocks of some ports, and why signals are unknown that no port has."""
+        states = dict(self._never)
+        blocks = tuple(self._block(columns, ports, states) for columns in self._columns.values())
+        return blocks, states
+
+    def _block(
+        self, columns: tuple[Column, ...], ports: Mapping[str, Readings], states: dict[str, State]
+    ) -> Block:
+        lanes = len(columns[0].lanes)
+        counts = np.zeros((len(columns), lanes, len(ports)), dtype=np.uint64)
+        known = np.zeros(counts.shape, dtype=np.bool_)
+        bits = np.array([column.bits for column in columns], dtype=np.uint8)
+        for i, column in enumerate(columns):
+            missing: set[State] = set()
+            for lane, cells in enumerate(column.lanes):
+                for j, (port, readings) in enumerate(ports.items()):
+                    reading = self._choose((port, column.signal, lane), cells, readings)
+                    if isinstance(reading, State):
+                        missing.add(reading)
+                    else:
+                        counts[i, lane, j], known[i, lane, j] = reading, True
+            if not known[i].any():
+                states[column.signal] = worst(missing)
+            if column.bits < 64 and int(counts[i].max()) >> column.bits:
+                # sysfs adds up bound counter sets, so a sum may outgrow the width of its parts.
+                bits[i] = 64
+        shape = counts.shape if lanes > 1 else (len(columns), len(ports))
+        return Block(
+            signals=tuple(column.signal for column in columns),
+            counts=counts.reshape(shape),
+            known=known.reshape(shape),
+            factors=np.array([column.factor for column in columns]),
+            bits=bits,
+        )
+
+    def _choose(self, key: tuple[str, str, int], cells: list[Cell], readings: Readings) -> Reading:
+        missing: set[State] = set()
+        for cell in cells:
+            reading = readings.get(cell, State.UNSUPPORTED)
+            if isinstance(reading, State):
+                missing.add(reading)
+                continue
+            last, self._last[key] = self._last.get(key, cell), cell
+            return reading if last == cell else State.RESTARTED
+        self._last.pop(key, None)
+        return worst(missing)
+
+
+def worst(missing: set[State]) -> State:
+    """Give the reason that is told where several are true."""
+    return next((why for why in _REASONS if why in missing), State.UNSUPPORTED)
