@@ -1,0 +1,1 @@
+"""The sinks, one file each; a file's name is the kind of its sink."""
