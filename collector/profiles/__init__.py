@@ -1,0 +1,1 @@
+"""What each platform calls each signal: one file of data a platform."""

@@ -1,0 +1,1 @@
+"""SNMP: our own codec, security model, client and source."""
