@@ -122,10 +122,10 @@ class Spoilers:
         return bool(self._strikes)
 
     def left_out(self) -> Mapping[bytes, Missing]:
-        """Give what not to ask in this call, and why; every 64th call asks everything again."""
+        """Give what not to ask in this call, and why; every 64th call forgets it all."""
         self._turns += 1
         if self._turns % AMNESTY == 0:
-            return {}
+            self._strikes.clear()
         return {n: self._reasons[n] for n, count in self._strikes.items() if count >= STRIKES}
 
 

@@ -129,7 +129,8 @@ def sequence(*parts: bytes) -> bytes:
 
 def integer(value: int) -> bytes:
     """Encode an INTEGER."""
-    return tlv(INTEGER, value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True))
+    bits = (value if value >= 0 else ~value).bit_length()
+    return tlv(INTEGER, value.to_bytes(bits // 8 + 1, "big", signed=True))
 
 
 def head(data: bytes, at: int) -> tuple[int, int, int]:

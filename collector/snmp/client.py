@@ -137,15 +137,15 @@ class SnmpClient:
         """Send one request, and again, until it is answered or the limits are reached.
 
         Raises:
-            Unreachable: no answer; OutOfTime where it had less time than its tries take.
+            Unreachable: no answer; OutOfTime where not even one try had its time.
             Denied: the agent refuses us.
             DataError: it answers with what cannot be read.
         """
         loop = self._running()
         exchange = self._exchange(agent, request)
-        tries = 0
+        began, tries = loop.time(), 0
         try:
-            for ends in try_ends(loop.time(), limits):
+            for ends in try_ends(began, limits):
                 tries += 1
                 exchange.send(loop.time())
                 await exchange.wait(loop, ends)
@@ -159,7 +159,7 @@ class SnmpClient:
         finally:
             for claimed in exchange.ids:
                 del self._waiting[claimed]
-        if loop.time() >= limits.ends_at:
+        if limits.ends_at < began + limits.timeout:
             raise OutOfTime(f"{agent} did not answer before the deadline")
         agent.doubted = True
         waited = f"in {tries} tries of {limits.timeout:g} s"
@@ -256,8 +256,9 @@ class SnmpClient:
         return opened
 
     def _readable(self, opened: socket.socket) -> None:
-        try:
-            for _ in range(DATAGRAMS_A_TURN):
-                self.receive(*opened.recvfrom(DATAGRAM_OCTETS))
-        except OSError:
-            return
+        for _ in range(DATAGRAMS_A_TURN):
+            try:
+                data, source = opened.recvfrom(DATAGRAM_OCTETS)
+            except OSError:
+                return
+            self.receive(data, source)

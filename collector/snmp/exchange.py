@@ -62,7 +62,7 @@ class Datagram(NamedTuple):
 
 
 class OutOfTime(Unreachable):
-    """The deadline came before the tries were over, which says little of the agent."""
+    """The deadline came before the first try had its time, which says nothing of the agent."""
 
 
 class Asks(Protocol):

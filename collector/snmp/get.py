@@ -20,7 +20,7 @@ MAX_SPLITS: Final = 24
 """Failed requests that are split in one call; an agent that fails everything is left alone then."""
 
 
-VIEW_DENIED: Final = "it refuses this view (authorizationError): allow it there"
+VIEW_DENIED: Final = "it refuses this view or security level (authorizationError)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +180,13 @@ class _Sweep:
         self._agent.batch = self._agent.batch.refused(asked)
         left = [chunk, *self.work]
         self.work.clear()
-        for each in left:
-            self._add(each.first, each.stop)
+        first, stop = chunk.first, chunk.stop
+        for each in left[1:]:
+            if each.first != stop:
+                self._add(first, stop)
+                first = each.first
+            stop = each.stop
+        self._add(first, stop)
 
     def _is_full(self, chunk: Chunk) -> bool:
         return chunk.stop - chunk.first == self._agent.batch.size

@@ -19,7 +19,6 @@ from collector.snmp.ber import (
     SEQUENCE,
     STRING,
     WIDTHS,
-    BerError,
     Oid,
     encode_oid,
     format_oid,
@@ -147,7 +146,7 @@ def _echoed(names: Sequence[bytes], data: bytes, at: int, end: int) -> Answers |
             size -= start
         at = start + size
         if at != stop:
-            raise BerError("varbind longer or shorter than what is in it")
+            return None
         if 0 < size <= widths[tag] and data[start] < 0x80:
             values.append(from_bytes(data[start:at], "big"))
         else:

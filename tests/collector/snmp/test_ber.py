@@ -82,6 +82,14 @@ def test_integers_are_exact_or_refused(tag: int, octets: str, value: int | None)
     assert number(tag, bytes.fromhex(octets)) == value
 
 
+@pytest.mark.parametrize(
+    ("value", "octets"),
+    [(0, "020100"), (127, "02017f"), (128, "02020080"), (-128, "020180"), (-129, "0202ff7f")],
+)
+def test_integers_take_as_few_octets_as_can_be(value: int, octets: str) -> None:
+    assert ber.integer(value).hex() == octets
+
+
 @given(st.integers(-(2**31), 2**31 - 1))
 def test_integers_survive_the_wire(value: int) -> None:
     data = ber.integer(value)

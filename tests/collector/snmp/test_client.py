@@ -190,6 +190,13 @@ async def test_many_requests_share_a_socket(client: SnmpClient) -> None:
     assert len(client._sockets) == 1
 
 
+async def test_an_answered_call_leaves_no_timer_behind(client: SnmpClient) -> None:
+    async with agent(RIGHT) as scripted:
+        await client.get(Agent(scripted.address, PUBLIC), PLAN, timeout=60)
+    scheduled = getattr(asyncio.get_running_loop(), "_scheduled")  # noqa: B009 - not in its type
+    assert all(timer.cancelled() for timer in scheduled)
+
+
 async def test_a_cancelled_call_leaves_nothing_behind(client: SnmpClient) -> None:
     async with agent(lambda _: []) as silent:
         calls = [
