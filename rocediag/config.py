@@ -1,0 +1,254 @@
+"""The configuration: strict TOML, every mistake named with its file, its key and a way out."""
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import msgspec
+
+from alerts import sink
+from alerts.sink import SinkConfig
+from analyzers.rule import Judgement, discover
+from collector.strict import nearest
+from roce.errors import ConfigError
+from roce.model import Link, Site
+from rocediag import inventory
+from rocediag.faults import faults
+from rocediag.inventory import Entry, Mistake, Target
+from rocediag.schema import File, Http, Poll, StoreTable
+
+DEFAULT_PATH = Path("/etc/rocediag/rocediag.toml")
+
+_S = TypeVar("_S", bound=msgspec.Struct)
+_Part = tuple[Path, Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Everything that the operator wrote, checked, with defaults for what was left out."""
+
+    path: Path
+    site: Site
+    poll: Poll
+    targets: tuple[Target, ...]
+    links: tuple[Link, ...]
+    rules: Mapping[str, Judgement]
+    store: StoreTable
+    http: Http
+    alerts: Mapping[str, SinkConfig]
+
+
+def load(path: Path) -> Config:
+    """Read a configuration with all that it includes.
+
+    Raises:
+        ConfigError: its text has a line for every mistake: file, key, what was expected.
+    """
+    wrong: list[Mistake] = []
+    parts = list(_parts(path, [], wrong))
+    for file, tree in parts:
+        wrong += [Mistake(file, fault.path, fault.text) for fault in faults(tree, File)]
+    poll = _section(parts, "poll", Poll, wrong)
+    groups = {name: table for _, name, table in _tables(parts, "groups", wrong)}
+    targets, mistakes = inventory.devices(_entries(parts, "device"), groups, platforms())
+    wrong += mistakes
+    names = [name for entry in _entries(parts, "device") if (name := entry.name) is not None]
+    links, mistakes = inventory.links(_entries(parts, "link"), names)
+    wrong += mistakes
+    config = Config(
+        path=path,
+        site=_site(parts, wrong),
+        poll=poll,
+        targets=tuple(targets),
+        links=tuple(links),
+        rules=_rules(parts, wrong),
+        store=_section(parts, "store", StoreTable, wrong),
+        http=_section(parts, "http", Http, wrong),
+        alerts=_sinks(parts, wrong),
+    )
+    wrong += _doubts(config)
+    if wrong:
+        raise ConfigError("\n".join(dict.fromkeys(map(str, wrong))))
+    return config
+
+
+def platforms() -> list[str]:
+    """Give the names of the platforms that there is a profile for."""
+    names = (Path(item.name) for item in files("collector.profiles").iterdir())
+    return sorted(name.stem for name in names if name.suffix == ".toml")
+
+
+def parse_listen(text: str) -> tuple[str, int]:
+    """Take "address:port" apart; an IPv6 address stands in brackets.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    parts = urlsplit(f"//{text}")
+    if not parts.hostname or parts.port is None or parts.path or not text.strip():
+        raise ValueError(f"expected address:port, as 127.0.0.1:9946; got {text!r}")
+    return parts.hostname, parts.port
+
+
+def _parts(path: Path, seen: list[Path], wrong: list[Mistake]) -> Iterator[_Part]:
+    """Read a file, then those it includes."""
+    seen.append(path.resolve())
+    try:
+        tree = tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        wrong.append(Mistake(path, "", f"is no valid TOML: {error}"))
+        return
+    except UnicodeDecodeError as error:
+        wrong.append(Mistake(path, "", f"is not UTF-8 at byte {error.start}"))
+        return
+    except OSError as error:
+        wrong.append(Mistake(path, "", f"cannot be read: {error.strerror}"))
+        return
+    yield path, tree
+    include = tree.get("include", [])
+    for index, text in enumerate(include if isinstance(include, list) else []):
+        for file in _matching(path.parent, text) if isinstance(text, str) else ():
+            if file.resolve() in seen:
+                again = f"{file} is included already; a file has one place, and none holds itself"
+                wrong.append(Mistake(path, f"include[{index}]", again))
+            else:
+                yield from _parts(file, seen, wrong)
+
+
+def _matching(folder: Path, text: str) -> list[Path]:
+    """Give the files that an include names; a pattern may match none, a plain name may not."""
+    pattern = (folder / text).absolute()
+    if any(sign in text for sign in "*?["):
+        anchor = Path(pattern.anchor)
+        return sorted(anchor.glob(str(pattern.relative_to(anchor))))
+    return [folder / text]
+
+
+def _section(parts: Sequence[_Part], key: str, kind: type[_S], wrong: list[Mistake]) -> _S:
+    """Give a table that stands in one file at most; its defaults where it cannot be used."""
+    holders = [(file, tree[key]) for file, tree in parts if key in tree]
+    for file, _ in holders[1:]:
+        wrong.append(Mistake(file, key, f"stands in {holders[0][0]} already"))
+    if not holders or any(faults(holders[0][1], kind)):
+        return kind()
+    return msgspec.convert(holders[0][1], kind)
+
+
+def _tables(
+    parts: Sequence[_Part], key: str, wrong: list[Mistake]
+) -> Iterator[tuple[Path, str, Any]]:
+    """Give the tables below ``key``: file, name, table; a name stands in one file at most."""
+    holder: dict[str, Path] = {}
+    for file, tree in parts:
+        tables = tree.get(key, {})
+        for name, table in tables.items() if isinstance(tables, Mapping) else ():
+            first = holder.setdefault(name, file)
+            if first == file:
+                yield file, name, table
+            else:
+                wrong.append(Mistake(file, f"{key}.{name}", f"stands in {first} already"))
+
+
+def _entries(parts: Sequence[_Part], key: str) -> list[Entry]:
+    """Give the items of a list that may go on in every file."""
+    lists = [(file, tree.get(key, [])) for file, tree in parts]
+    return [
+        Entry(file, f"{key}[{index}]", item)
+        for file, items in lists
+        if isinstance(items, list)
+        for index, item in enumerate(items)
+    ]
+
+
+def _site(parts: Sequence[_Part], wrong: list[Mistake]) -> Site:
+    """Give the site; a DSCP of one's own brings the traffic class that carries it."""
+    site = _section(parts, "fabric", Site, wrong)
+    given: Any = next((tree["fabric"] for _, tree in parts if "fabric" in tree), {})
+    if isinstance(given, Mapping) and "dscp" in given and "traffic_class" not in given:
+        return msgspec.structs.replace(site, traffic_class=traffic_class(site.dscp))
+    return site
+
+
+def traffic_class(dscp: int) -> int:
+    """Give the traffic class octet of a DSCP with ECT(0) (RFC 2474, RFC 3168)."""
+    return dscp << 2 | 2
+
+
+def _rules(parts: Sequence[_Part], wrong: list[Mistake]) -> dict[str, Judgement]:
+    """Give every rule there is, with the thresholds that the configuration sets."""
+    kinds = discover()
+    rules = {name: kind() for name, kind in kinds.items()}
+    for file, name, table in _tables(parts, "rules", wrong):
+        path = f"rules.{name}"
+        if name not in kinds:
+            wrong.append(Mistake(file, path, f"this rule is {nearest(name, kinds)}"))
+        elif (rule := _checked(file, path, table, kinds[name], wrong)) is not None:
+            rules[name] = rule
+    return rules
+
+
+def _checked(file: Path, path: str, table: Any, kind: type[_S], wrong: list[Mistake]) -> _S | None:
+    found = list(faults(table, kind, path))
+    wrong += [Mistake(file, fault.path, fault.text) for fault in found]
+    return None if found else msgspec.convert(table, kind)
+
+
+def _sinks(parts: Sequence[_Part], wrong: list[Mistake]) -> dict[str, SinkConfig]:
+    """Give whom to tell; a table is of the kind that it names, or that its own name is."""
+    kinds = sink.discover()
+    found: dict[str, SinkConfig] = {}
+    for file, name, table in _tables(parts, "alerts", wrong):
+        path = f"alerts.{name}"
+        kind = table.get("sink", name) if isinstance(table, Mapping) else name
+        if kind not in kinds:
+            text = f"the kind {kind!r} is {nearest(str(kind), kinds)}"
+            wrong.append(Mistake(file, f"{path}.sink", text))
+        elif (receiver := _checked(file, path, table, kinds[kind], wrong)) is not None:
+            found[name] = _seen_from(parts[0][0].parent, receiver)
+    return found
+
+
+def _seen_from(folder: Path, table: SinkConfig) -> SinkConfig:
+    """Give a table whose files are seen from a folder; variables in them stay as they are."""
+    files_ = {
+        key: str(folder / value)
+        for key in table.__struct_fields__
+        if key.endswith("_file")
+        and isinstance(value := getattr(table, key), str)
+        and not value.startswith("$")
+    }
+    return msgspec.structs.replace(table, **files_)
+
+
+def _doubts(config: Config) -> Iterator[Mistake]:
+    """Give what makes no sense although its shape is right."""
+    site, poll = config.site, config.poll
+
+    def mistake(key: str, text: str) -> Mistake:
+        return Mistake(config.path, key, text)
+
+    if any(not 0 <= p <= 7 for p in site.lossless) or len(set(site.lossless)) < len(site.lossless):
+        yield mistake("fabric.lossless", "expected different priorities from 0 to 7")
+    for key, most in (("dscp", 63), ("cnp_dscp", 63), ("cnp_priority", 7), ("traffic_class", 255)):
+        if not 0 <= getattr(site, key) <= most:
+            yield mistake(f"fabric.{key}", f"expected a number from 0 to {most}")
+    carried = site.traffic_class >> 2
+    if carried != site.dscp:
+        text = f"{site.traffic_class} carries DSCP {carried}, but dscp is {site.dscp}"
+        yield mistake("fabric.traffic_class", f"{text}: say {traffic_class(site.dscp)}")
+    if poll.slow_interval_seconds < poll.interval_seconds:
+        yield mistake("poll.slow_interval_seconds", "expected at least poll.interval_seconds")
+    try:
+        parse_listen(config.http.listen)
+    except ValueError as error:
+        yield mistake("http.listen", str(error))
+    address = urlsplit(config.store.url)
+    if address.password is not None:
+        text = "holds a password: put the address into a file, and name that as store.url_file"
+        yield mistake("store.url", text)
+    elif address.scheme.partition("+")[0] not in {"sqlite", "postgresql"}:
+        yield mistake("store.url", "expected sqlite:///FILE or postgresql://HOST/NAME")

@@ -1,0 +1,207 @@
+"""What the configuration says of devices and cables, taken together.
+
+A device takes from its group what it does not say itself. A name given twice, a cable to
+nowhere and a port in two cables are mistakes of the whole list, which no entry shows alone.
+"""
+
+import ipaddress
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from collector.strict import nearest
+from roce.model import End, Link
+from rocediag.faults import faults
+from rocediag.schema import DeviceEntry, DeviceKind, LinkEntry, Role, Snmp, Sysfs, Version
+
+_LABEL = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A device as configured, its group's settings applied."""
+
+    name: str
+    kind: DeviceKind
+    role: Role
+    platform: str
+    address: str | None
+    snmp: Snmp | None
+    sysfs: Sysfs | None
+    where: str
+    """File and key, for what goes wrong later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One item of a list, and where it stands."""
+
+    file: Path
+    path: str
+    tree: Any
+
+    @property
+    def name(self) -> str | None:
+        """The name it gives itself, if it gives one."""
+        name = self.tree.get("name") if isinstance(self.tree, Mapping) else None
+        return name if isinstance(name, str) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """What is wrong, and where; ``path`` is that of the key, empty for the whole file."""
+
+    file: Path
+    path: str
+    text: str
+
+    def __str__(self) -> str:
+        return ": ".join(part for part in (str(self.file), self.path, self.text) if part)
+
+
+def devices(
+    entries: Sequence[Entry], groups: Mapping[str, Any], platforms: Sequence[str]
+) -> tuple[list[Target], list[Mistake]]:
+    """Give the devices, and what is wrong with the list.
+
+    Entries whose own shape is bad are passed over: `strict.faults` has told of them.
+    """
+    found: list[Target] = []
+    wrong: list[Mistake] = []
+    names: dict[str, Entry] = {}
+    addresses: dict[tuple[str, int], str] = {}
+    for entry in entries:
+        first = names.setdefault(entry.name, entry) if entry.name is not None else entry
+        if first is not entry:
+            text = f"the name {entry.name!r} is taken by {first.path} in {first.file}"
+            wrong.append(Mistake(entry.file, f"{entry.path}.name", text))
+            continue
+        device = _merged(entry, groups)
+        if device is None:
+            continue
+        doubts = list(_doubts(device, groups, platforms))
+        if device.role is not None:
+            target = _target(device, device.role, entry)
+            found.append(target)
+            if target.address is not None and target.snmp is not None:
+                key = (target.address.lower(), target.snmp.port)
+                other = addresses.setdefault(key, target.name)
+                if other != target.name:
+                    text = f"{target.address} port {key[1]} is that of {other!r} already"
+                    doubts.append(("address", text))
+        wrong += [Mistake(entry.file, f"{entry.path}.{key}", text) for key, text in doubts]
+    return found, wrong
+
+
+def links(entries: Sequence[Entry], names: Sequence[str]) -> tuple[list[Link], list[Mistake]]:
+    """Give the cables between devices of these names, and what is wrong with the list."""
+    found: list[Link] = []
+    wrong: list[Mistake] = []
+    taken: dict[End, Entry] = {}
+    for entry in entries:
+        if any(faults(entry.tree, LinkEntry)):
+            continue
+        link = msgspec.convert(entry.tree, LinkEntry)
+        ends: list[End] = []
+        for key, text in (("a", link.a), ("b", link.b)):
+            device, _, port = text.partition(":")
+            end = End(device, port)
+            if not device or not port:
+                trouble = f"expected device:port, as leaf1:Ethernet0; got {text!r}"
+            elif device not in names:
+                trouble = f"device {device!r} is {nearest(device, names)}"
+            elif taken.setdefault(end, entry) is not entry:
+                trouble = f"{text} is in the cable {taken[end].path} of {taken[end].file} already"
+            elif end in ends:
+                trouble = f"both ends are {text}"
+            else:
+                ends.append(end)
+                continue
+            wrong.append(Mistake(entry.file, f"{entry.path}.{key}", trouble))
+        if len(ends) == 2:
+            found.append(Link(*ends))
+    return found, wrong
+
+
+def _merged(entry: Entry, groups: Mapping[str, Any]) -> DeviceEntry | None:
+    """Give the entry with its group's settings, or None where either has a bad shape."""
+    if any(faults(entry.tree, DeviceEntry)):
+        return None
+    group = groups.get(entry.tree.get("group"), {})
+    if not isinstance(group, Mapping):
+        return None
+    tree = {**group, **entry.tree}
+    for table in ("snmp", "sysfs"):
+        if isinstance(group.get(table), Mapping) and table in entry.tree:
+            tree[table] = {**group[table], **entry.tree[table]}
+    return None if any(faults(tree, DeviceEntry)) else msgspec.convert(tree, DeviceEntry)
+
+
+def _target(device: DeviceEntry, role: Role, entry: Entry) -> Target:
+    kind = device.kind or (DeviceKind.HOST if role is Role.HOST else DeviceKind.SWITCH)
+    snmp = device.snmp
+    if snmp is None and kind is DeviceKind.SWITCH and device.address is not None:
+        snmp = Snmp()
+    return Target(
+        name=device.name,
+        kind=kind,
+        role=role,
+        platform=device.platform or ("generic" if kind is DeviceKind.SWITCH else ""),
+        address=device.address,
+        snmp=snmp,
+        sysfs=device.sysfs,
+        where=f"{entry.file}: {entry.path}",
+    )
+
+
+def _doubts(
+    device: DeviceEntry, groups: Mapping[str, Any], platforms: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    """Give the keys of one device that make no sense, each with the reason."""
+    if device.group is not None and device.group not in groups:
+        yield "group", f"group {device.group!r} is {nearest(device.group, groups)}"
+    if device.role is None:
+        yield "role", "is missing here and in the group: say leaf, spine or host"
+    elif device.kind is not None and (device.kind == "host") != (device.role == "host"):
+        yield "kind", f"a {device.kind.value} cannot have the role {device.role.value!r}"
+    if device.address is not None and not is_address(device.address):
+        text = f"expected an IP address or a host name, got {device.address!r}"
+        yield "address", f"{text} (a port goes to snmp.port)"
+    if device.platform is not None and device.role != "host" and device.platform not in platforms:
+        yield "platform", f"{device.platform!r} is {nearest(device.platform, platforms)}"
+    if device.snmp is not None:
+        if device.address is None:
+            yield "address", "is missing, and snmp needs one"
+        yield from _snmp_doubts(device.snmp)
+
+
+def _snmp_doubts(snmp: Snmp) -> Iterator[tuple[str, str]]:
+    if snmp.version is Version.V3:
+        if not snmp.user:
+            yield "snmp.user", "is missing, and version 3 needs one"
+        if snmp.community_file is not None:
+            yield (
+                "snmp.community_file",
+                "is for version 2c; version 3 takes user",
+            )
+        if snmp.priv is not None and snmp.auth is None:
+            yield "snmp.auth", "is missing: version 3 encrypts only what it authenticates"
+    else:
+        for key in ("user", "auth", "auth_password_file", "priv", "priv_password_file"):
+            if getattr(snmp, key) is not None:
+                yield f"snmp.{key}", 'is for version 3: say version = "3"'
+
+
+def is_address(text: str) -> bool:
+    """Say whether a text is an IP address, or could be a host name (RFC 1123)."""
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        labels = text.removesuffix(".").split(".")
+        named = len(text) <= 253 and all(_LABEL.fullmatch(label) for label in labels)
+        return named and not labels[-1].isdigit()
+    return True

@@ -1,0 +1,172 @@
+"""The configuration's tables and keys, one struct a table; a docstring under each key.
+
+`docs/config.md` and `rocediag check-config --example` are held to this file by tests.
+"""
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from collector.snmp.usm import Auth, Priv
+from roce.model import Site
+
+Seconds = Annotated[float, Meta(gt=0, le=86400)]
+Tries = Annotated[int, Meta(ge=0, le=10)]
+Number = Annotated[int, Meta(ge=1, le=65535)]
+
+
+class Role(StrEnum):
+    """Where a device stands in the fabric."""
+
+    LEAF = "leaf"
+    SPINE = "spine"
+    HOST = "host"
+
+
+class DeviceKind(StrEnum):
+    """What a device is."""
+
+    SWITCH = "switch"
+    HOST = "host"
+
+
+class Version(StrEnum):
+    """Of SNMP."""
+
+    V2C = "2c"
+    V3 = "3"
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table of the configuration: a key that it does not name is a mistake."""
+
+
+class Snmp(Section, frozen=True, kw_only=True):
+    """Table ``snmp`` of a device or group."""
+
+    version: Version = Version.V2C
+    """SNMP version: "2c" or "3"."""
+    port: Number = 161
+    """UDP port of the agent."""
+    community_file: str | None = None
+    """File with the community of version 2c."""
+    user: str | None = None
+    """User name of version 3."""
+    auth: Auth | None = None
+    """Authentication of version 3; left out: none."""
+    auth_password_file: str | None = None
+    """File with the authentication password."""
+    priv: Priv | None = None
+    """Encryption of version 3; left out: none."""
+    priv_password_file: str | None = None
+    """File with the encryption password."""
+    refresh_seconds: Annotated[float, Meta(ge=0, le=3600)] | None = None
+    """How often the agent renews its tables; left out: what the platform's profile says."""
+    timeout_seconds: Seconds | None = None
+    """Instead of poll.timeout_seconds."""
+    retries: Tries | None = None
+    """Instead of poll.retries."""
+
+
+class Sysfs(Section, frozen=True, kw_only=True):
+    """Table ``sysfs`` of a device or group: read the host's own counters."""
+
+    root: str = "/sys"
+    """Folder that stands for /sys."""
+    exclude: tuple[str, ...] = ()
+    """RDMA devices that are left alone, by name or pattern ("mlx5_7*")."""
+
+
+class Group(Section, frozen=True, kw_only=True):
+    """Table ``[groups.NAME]``: what its devices take unless they say otherwise."""
+
+    kind: DeviceKind | None = None
+    """switch or host; left out: what the role says."""
+    role: Role | None = None
+    """leaf, spine or host."""
+    platform: str | None = None
+    """Name of the profile; left out: generic."""
+    snmp: Snmp | None = None
+    """How to ask by SNMP."""
+    sysfs: Sysfs | None = None
+    """Where to read a host's counters."""
+
+
+class DeviceEntry(Group, frozen=True, kw_only=True):
+    """One ``[[device]]``."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=255, pattern=r"^[^\s:]+$")]
+    """What the device is called everywhere, without blanks and colons."""
+    address: str | None = None
+    """IP address or host name."""
+    group: str | None = None
+    """The group it belongs to."""
+
+
+class LinkEntry(Section, frozen=True, kw_only=True):
+    """One ``[[link]]``: a cable."""
+
+    a: str
+    """One end, as device:port."""
+    b: str
+    """The other end."""
+
+
+class Poll(Section, frozen=True, kw_only=True):
+    """Table ``[poll]``: how often and how patiently devices are asked."""
+
+    interval_seconds: Annotated[float, Meta(ge=0.1, le=3600)] = 10.0
+    """Time between two polls of the signals that rules need most."""
+    slow_interval_seconds: Annotated[float, Meta(ge=0.1, le=86400)] = 60.0
+    """Time between two polls of all other signals and of settings."""
+    timeout_seconds: Seconds = 2.0
+    """How long one try may take."""
+    retries: Tries = 2
+    """Tries after the first."""
+    window_samples: Annotated[int, Meta(ge=2, le=32)] = 10
+    """Samples that a rule looks back on."""
+
+
+class StoreTable(Section, frozen=True, kw_only=True):
+    """Table ``[store]``: where findings are kept."""
+
+    url: str = "sqlite:////var/lib/rocediag/findings.db"
+    """Address of the database, without a password in it."""
+    url_file: str | None = None
+    """File with the address, where that holds a password."""
+
+
+class Http(Section, frozen=True, kw_only=True):
+    """Table ``[http]``: metrics and API."""
+
+    listen: str = "127.0.0.1:9946"
+    """Address and port to serve on."""
+    raw: bool = False
+    """Whether /metrics holds every queue of every port, not only those that count something."""
+
+
+class File(Section, frozen=True, kw_only=True):
+    """One file of the configuration."""
+
+    include: tuple[str, ...] = ()
+    """Other files, seen from this one; patterns are allowed."""
+    fabric: Site = Site()
+    """What the site means its fabric to be."""
+    poll: Poll = Poll()
+    """How often and how patiently devices are asked."""
+    groups: dict[str, Group] = {}
+    """What several devices have in common."""
+    device: tuple[DeviceEntry, ...] = ()
+    """Switches and hosts."""
+    link: tuple[LinkEntry, ...] = ()
+    """Cables."""
+    rules: dict[str, dict[str, Any]] = {}
+    """Thresholds, a table a rule."""
+    store: StoreTable = StoreTable()
+    """Where findings are kept."""
+    http: Http = Http()
+    """Metrics and API."""
+    alerts: dict[str, dict[str, Any]] = {}
+    """Whom to tell, a table a receiver."""

@@ -1,0 +1,330 @@
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from collector.snmp.usm import Auth
+from roce.errors import ConfigError
+from roce.model import End, Link, Mode
+from rocediag.config import load, parse_listen, platforms
+
+SITE = """
+[[device]]
+name = "leaf1"
+role = "leaf"
+address = "10.0.0.1"
+
+[[device]]
+name = "gpu01"
+role = "host"
+"""
+
+
+def write(folder: Path, text: str, name: str = "rocediag.toml") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def mistakes(folder: Path, text: str) -> list[str]:
+    path = write(folder, text)
+    with pytest.raises(ConfigError) as caught:
+        load(path)
+    lines = str(caught.value).splitlines()
+    assert all(line.startswith(f"{folder}/") for line in lines)
+    return [line.partition(": ")[2] for line in lines]
+
+
+def test_an_empty_file_is_a_configuration_of_defaults(tmp_path: Path) -> None:
+    config = load(write(tmp_path, ""))
+    assert config.site.mode is Mode.DCQCN
+    assert config.poll.interval_seconds == 10
+    assert config.poll.slow_interval_seconds == 60
+    assert config.http.listen == "127.0.0.1:9946"
+    assert config.targets == ()
+
+
+def test_a_device_takes_from_its_group_what_it_does_not_say(tmp_path: Path) -> None:
+    text = """
+    [groups.leaves]
+    role = "leaf"
+    platform = "sonic"
+    snmp = { version = "3", user = "ops", auth = "SHA-256", port = 1161 }
+    [[device]]
+    name = "leaf1"
+    group = "leaves"
+    address = "10.0.0.1"
+    snmp = { port = 2161 }
+    [[device]]
+    name = "spine1"
+    group = "leaves"
+    role = "spine"
+    address = "spine1.example.net"
+    """
+    leaf, spine = load(write(tmp_path, text)).targets
+    assert leaf.snmp is not None
+    assert (leaf.snmp.user, leaf.snmp.auth, leaf.snmp.port) == ("ops", Auth.SHA256, 2161)
+    assert (leaf.role, leaf.kind, leaf.platform) == ("leaf", "switch", "sonic")
+    assert spine.snmp is not None
+    assert (spine.role, spine.snmp.port) == ("spine", 1161)
+
+
+def test_a_switch_with_an_address_is_asked_by_snmp_without_saying_so(tmp_path: Path) -> None:
+    leaf, host = load(write(tmp_path, SITE)).targets
+    assert leaf.snmp is not None
+    assert leaf.platform == "generic"
+    assert host.snmp is None
+    assert host.sysfs is None
+
+
+def test_cables_are_read_as_device_and_port(tmp_path: Path) -> None:
+    text = SITE + '[[link]]\na = "leaf1:Ethernet0"\nb = "gpu01:mlx5_0/1"\n'
+    assert load(write(tmp_path, text)).links == (
+        Link(End("leaf1", "Ethernet0"), End("gpu01", "mlx5_0/1")),
+    )
+
+
+def test_every_mistake_is_told_at_once_a_line_each(tmp_path: Path) -> None:
+    text = """
+    [poll]
+    intervall_seconds = 5
+    retries = "two"
+    [fabric]
+    mode = "pfc"
+    [[device]]
+    name = "leaf1"
+    role = "leef"
+    address = "10.0.0.300"
+    """
+    assert mistakes(tmp_path, text) == [
+        "poll.intervall_seconds: not known; did you mean interval_seconds?",
+        "poll.retries: expected int, got str",
+        "fabric.mode: expected one of dcqcn, pfc-only, lossy; got 'pfc'",
+        "device[0].role: expected one of leaf, spine, host; got 'leef'",
+    ]
+
+
+def test_an_unknown_section_or_rule_names_the_nearest(tmp_path: Path) -> None:
+    (section,) = mistakes(tmp_path, "[pol]\ninterval_seconds = 5\n")
+    assert section == "pol: not known; did you mean poll?"
+    (rule,) = mistakes(tmp_path, "[rules.pause_strom]\nenabled = false\n")
+    assert rule == "rules.pause_strom: this rule is not known; did you mean pause_storm?"
+
+
+def test_thresholds_of_a_rule_are_its_fields(tmp_path: Path) -> None:
+    config = load(write(tmp_path, "[rules.pause_storm]\nenabled = false\n"))
+    assert not config.rules["pause_storm"].enabled
+    assert config.rules["incast"].enabled
+    (line,) = mistakes(tmp_path, "[rules.pause_storm]\nenabeld = false\n")
+    assert line == "rules.pause_storm.enabeld: not known; did you mean enabled?"
+
+
+def test_a_bad_address_is_named(tmp_path: Path) -> None:
+    (line,) = mistakes(tmp_path, SITE.replace("10.0.0.1", "10.0.0.1:161"))
+    assert line.startswith("device[0].address: expected an IP address or a host name")
+    assert "snmp.port" in line
+
+
+def test_two_devices_of_one_name_or_one_address(tmp_path: Path) -> None:
+    (line,) = mistakes(tmp_path, SITE + SITE.replace("gpu01", "gpu02").replace("0.1", "0.2"))
+    assert line.startswith("device[2].name: the name 'leaf1' is taken by device[0] in ")
+    (line,) = mistakes(tmp_path, SITE + SITE.replace("gpu01", "gpu02").replace("leaf1", "leaf2"))
+    assert line == "device[2].address: 10.0.0.1 port 161 is that of 'leaf1' already"
+
+
+@pytest.mark.parametrize(
+    ("link", "words"),
+    [
+        ('a = "leaf9:Ethernet0"\nb = "gpu01:p"', "did you mean leaf1?"),
+        ('a = "leaf1"\nb = "gpu01:p"', "expected device:port"),
+        ('a = "leaf1:Ethernet0"\nb = "leaf1:Ethernet0"', "both ends are leaf1:Ethernet0"),
+        ('a = "leaf1:Ethernet0"', "is missing"),
+    ],
+)
+def test_a_cable_to_nowhere(tmp_path: Path, link: str, words: str) -> None:
+    (line,) = mistakes(tmp_path, f"{SITE}[[link]]\n{link}\n")
+    assert line.startswith("link[0].")
+    assert words in line
+
+
+def test_a_port_has_one_cable(tmp_path: Path) -> None:
+    cables = """
+    [[link]]
+    a = "leaf1:Ethernet0"
+    b = "gpu01:mlx5_0/1"
+    [[link]]
+    a = "gpu01:mlx5_1/1"
+    b = "leaf1:Ethernet0"
+    """
+    (line,) = mistakes(tmp_path, SITE + cables)
+    assert line.startswith("link[1].b: leaf1:Ethernet0 is in the cable link[0] of ")
+
+
+@pytest.mark.parametrize(
+    ("table", "key"),
+    [('community = "hunter2"', "community"), ('auth_password = "hunter2"', "auth_password")],
+)
+def test_a_secret_in_clear_is_refused_and_not_repeated(
+    tmp_path: Path, table: str, key: str
+) -> None:
+    (line,) = mistakes(tmp_path, f"[groups.leaves]\nsnmp = {{ {table} }}\n")
+    assert line.startswith(f"groups.leaves.snmp.{key}: ")
+    assert f"{key}_file" in line
+    assert "hunter2" not in line
+
+
+def test_a_password_in_the_stores_address_is_refused_and_not_repeated(tmp_path: Path) -> None:
+    (line,) = mistakes(tmp_path, '[store]\nurl = "postgresql://me:hunter2@db/findings"\n')
+    assert "store.url_file" in line
+    assert "hunter2" not in line
+
+
+@pytest.mark.parametrize(
+    ("snmp", "words"),
+    [
+        ('version = "3"', "snmp.user: is missing"),
+        ('version = "3", user = "ops", priv = "AES"', "snmp.auth: is missing"),
+        ('version = "3", user = "ops", community_file = "x"', "is for version 2c"),
+        ('user = "ops"', "is for version 3"),
+        ('version = "1"', "expected one of 2c, 3; got '1'"),
+        ("port = 0", "port: expected int >= 1"),
+    ],
+)
+def test_snmp_settings_that_do_not_go_together(tmp_path: Path, snmp: str, words: str) -> None:
+    device = f'[[device]]\nname = "a"\nrole = "leaf"\naddress = "a"\nsnmp = {{ {snmp} }}\n'
+    (line,) = mistakes(tmp_path, device)
+    assert line.startswith("device[0].")
+    assert words in line
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("[fabric]\nlossless = [3, 9]", "fabric.lossless: expected different priorities"),
+        ("[fabric]\ndscp = 64", "fabric.dscp: expected a number from 0 to 63"),
+        ("[fabric]\ndscp = 24\ntraffic_class = 106", "fabric.traffic_class: 106 carries DSCP 26"),
+        ("[poll]\ninterval_seconds = 90", "poll.slow_interval_seconds: expected at least"),
+        ("[http]\nlisten = 9946", "http.listen: expected str, got int"),
+        ('[http]\nlisten = "9946"', "http.listen: expected address:port"),
+        ('[store]\nurl = "mysql://x"', "store.url: expected sqlite"),
+        ('device = "leaf1"', "device: expected array, got str"),
+        ("device = [1]", "device[0]: expected a table, got a number"),
+        ('[[device]]\nname = "a b"\nrole = "leaf"', "device[0].name: expected str matching"),
+        ('[[device]]\nname = "a"', "device[0].role: is missing here and in the group"),
+        ('[[device]]\nname = "a"\nrole = "leaf"\nkind = "host"', "device[0].kind: a host cannot"),
+        ('[[device]]\nname = "a"\nrole = "leaf"\ngroup = "g"', "device[0].group: group 'g' is"),
+        ('[[device]]\nname = "a"\nrole = "leaf"\nplatform = "sonik"', "did you mean sonic?"),
+    ],
+)
+def test_values_that_make_no_sense(tmp_path: Path, text: str, line: str) -> None:
+    found = mistakes(tmp_path, text)
+    assert any(line in each for each in found), found
+
+
+def test_a_dscp_of_ones_own_brings_its_traffic_class(tmp_path: Path) -> None:
+    assert load(write(tmp_path, "[fabric]\ndscp = 24\n")).site.traffic_class == 98
+
+
+def test_files_include_others(tmp_path: Path) -> None:
+    (tmp_path / "site.d").mkdir()
+    write(tmp_path, SITE, "site.d/devices.toml")
+    write(tmp_path, '[[link]]\na = "leaf1:Ethernet0"\nb = "gpu01:p"\n', "site.d/links.toml")
+    path = write(tmp_path, 'include = ["site.d/*.toml", "none.d/*.toml"]\n[poll]\nretries = 1\n')
+    config = load(path)
+    assert [target.name for target in config.targets] == ["leaf1", "gpu01"]
+    assert len(config.links) == 1
+    assert config.poll.retries == 1
+
+
+def test_a_mistake_in_an_included_file_names_that_file(tmp_path: Path) -> None:
+    other = write(tmp_path, "[poll]\nretrys = 1\n", "other.toml")
+    with pytest.raises(ConfigError) as caught:
+        load(write(tmp_path, 'include = ["other.toml"]'))
+    assert str(caught.value) == f"{other}: poll.retrys: not known; did you mean retries?"
+
+
+def test_an_include_that_turns_back_on_itself(tmp_path: Path) -> None:
+    write(tmp_path, 'include = ["rocediag.toml"]', "other.toml")
+    (line,) = mistakes(tmp_path, 'include = ["other.toml"]')
+    assert line.startswith("include[0]: ")
+    assert "included already" in line
+
+
+def test_a_section_stands_in_one_file(tmp_path: Path) -> None:
+    write(tmp_path, "[poll]\nretries = 1\n", "other.toml")
+    (line,) = mistakes(tmp_path, 'include = ["other.toml"]\n[poll]\nretries = 2\n')
+    assert line == f"poll: stands in {tmp_path / 'rocediag.toml'} already"
+
+
+def test_receivers_are_of_the_kind_they_name_and_their_files_seen_from_here(
+    tmp_path: Path,
+) -> None:
+    text = """
+    [alerts.alertmanager]
+    bearer_token_file = "token"
+    [alerts.second]
+    sink = "alertmanager"
+    bearer_token_file = "$CREDENTIALS_DIRECTORY/secret_token"
+    """
+    first, second = load(write(tmp_path, text)).alerts.values()
+    assert msgspec.to_builtins(first)["bearer_token_file"] == f"{tmp_path}/token"
+    assert msgspec.to_builtins(second)["bearer_token_file"].startswith("$CREDENTIALS_DIRECTORY/")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("[alerts.alertmanger]", "alerts.alertmanger.sink: the kind 'alertmanger' is not known"),
+        ("[alerts.x]\nsink = 3", "alerts.x.sink: the kind 3 is not known"),
+        ("[alerts.alertmanager]\nurl = 'x'", "alerts.alertmanager.url: not known; did you mean"),
+        ("[alerts.alertmanager]\nbasic_user = 'x'", "alerts.alertmanager: basic_user and"),
+        ("[alerts.alertmanager]\nbasic_password = 'x'", "as basic_password_file"),
+    ],
+)
+def test_mistakes_about_receivers(tmp_path: Path, text: str, line: str) -> None:
+    (found,) = mistakes(tmp_path, text)
+    assert line in found
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"[poll\n", "is no valid TOML: "),
+        (b"a = 1\na = 2\n", "is no valid TOML: "),
+        (b"name = '\xff'\n", "is not UTF-8 at byte 8"),
+    ],
+)
+def test_what_is_no_toml_is_told_with_its_place(tmp_path: Path, content: bytes, words: str) -> None:
+    path = tmp_path / "rocediag.toml"
+    path.write_bytes(content)
+    with pytest.raises(ConfigError) as caught:
+        load(path)
+    assert str(caught.value).startswith(f"{path}: {words}")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"gone\.toml: cannot be read: No such file"):
+        load(tmp_path / "gone.toml")
+    with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
+        load(tmp_path)
+    (line,) = mistakes(tmp_path, 'include = ["gone.toml"]')
+    assert line.endswith("cannot be read: No such file or directory")
+
+
+def test_platforms_are_the_profiles_that_come_with_us() -> None:
+    assert {"generic", "sonic"} <= set(platforms())
+
+
+@pytest.mark.parametrize(
+    ("text", "there"),
+    [("127.0.0.1:9946", ("127.0.0.1", 9946)), ("[::1]:80", ("::1", 80)), ("host:0", ("host", 0))],
+)
+def test_listen_addresses(text: str, there: tuple[str, int]) -> None:
+    assert parse_listen(text) == there
+
+
+@pytest.mark.parametrize("text", ["", "9946", ":9946", "host", "host:99999", "host:x", "a:1/x"])
+def test_what_is_no_listen_address(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        parse_listen(text)

@@ -1,0 +1,73 @@
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from roce.errors import ConfigError, DataError
+from rocediag.recorder import Recorded, prepare, record
+
+FABRIC = {"interval": 2.0, "devices": [{"name": "a", "kind": "host"}], "ports": [], "links": []}
+
+
+def line(**told: object) -> bytes:
+    return json.dumps(told).encode() + b"\n"
+
+
+def batch(at: float, device: str = "a") -> bytes:
+    return line(
+        batch={"v": 1, "at": at, "device": device, "ports": [], "values": {"x": [2**64 - 1]}}
+    )
+
+
+def samples(folder: Path) -> list[dict[str, object]]:
+    with gzip.open(folder / "samples.jsonl.gz", "rt") as opened:
+        return [json.loads(each) for each in opened]
+
+
+def test_a_stream_becomes_a_capture_with_batches_in_order_of_time(tmp_path: Path) -> None:
+    recorded = Recorded()
+    stream = [
+        line(fabric=FABRIC),
+        line(facts={"at": 1.0, "device": "a", "facts": {}}),
+        batch(10.0),
+        batch(12.5),
+        batch(12.0, "b"),
+        batch(99.0),
+        line(end={"lines": 4, "dropped": 3}),
+    ]
+    record(stream, tmp_path, recorded)
+    assert [each["at"] for each in samples(tmp_path)] == [10.0, 12.0, 12.5, 99.0]
+    assert samples(tmp_path)[0]["values"] == {"x": [2**64 - 1]}
+    assert json.loads((tmp_path / "fabric.json").read_text()) == FABRIC
+    assert json.loads((tmp_path / "facts.jsonl").read_text())["device"] == "a"
+    assert recorded == Recorded(batches=4, facts=1, dropped=3, complete=True)
+
+
+def test_one_that_is_broken_off_is_a_whole_capture_until_then(tmp_path: Path) -> None:
+    def broken() -> Iterator[bytes]:
+        yield line(fabric=FABRIC)
+        yield batch(10.0)
+        raise KeyboardInterrupt
+
+    recorded = Recorded()
+    with pytest.raises(KeyboardInterrupt):
+        record(broken(), tmp_path, recorded)
+    assert [each["at"] for each in samples(tmp_path)] == [10.0]
+    assert not recorded.complete
+
+
+def test_what_is_no_recording_is_said_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no recording") as caught:
+        record([b"<html>\n"], tmp_path, Recorded())
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_in_which_something_is_stays_as_it_is(tmp_path: Path) -> None:
+    prepare(tmp_path / "new" / "capture")
+    (tmp_path / "note").touch()
+    with pytest.raises(ConfigError, match="name a new folder"):
+        prepare(tmp_path)
+    with pytest.raises(ConfigError, match="cannot be made: File exists"):
+        prepare(tmp_path / "note")

@@ -1,0 +1,118 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from roce.errors import DataError
+from rocediag.replay import judge
+from tests.programs import corpus
+
+PORTS = {"leaf1": "Ethernet0", "gpu01": "mlx5_0/1", "gpu02": "mlx5_0/1"}
+
+
+def capture(folder: Path, batches: list[dict[str, Any]], facts: list[dict[str, Any]]) -> Path:
+    """Write a fabric of one leaf and one host."""
+    fabric = {
+        "mode": "dcqcn",
+        "lossless": [3],
+        "interval": 10.0,
+        "devices": [
+            {"name": "leaf1", "kind": "switch", "role": "leaf", "platform": "sonic"},
+            {"name": "gpu01", "kind": "host", "role": "host", "platform": "mlx5"},
+        ],
+        "ports": [
+            {"device": "leaf1", "name": "Ethernet0", "speed_bps": 1e11},
+            {"device": "gpu01", "name": "mlx5_0/1", "speed_bps": 1e11},
+        ],
+        "links": [
+            {
+                "a": {"device": "leaf1", "port": "Ethernet0"},
+                "b": {"device": "gpu01", "port": "mlx5_0/1"},
+            }
+        ],
+    }
+    (folder / "fabric.json").write_text(json.dumps(fabric))
+    (folder / "samples.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in batches))
+    if facts:
+        (folder / "facts.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in facts))
+    return folder
+
+
+def quiet(at: float, device: str, count: int) -> dict[str, Any]:
+    zeros = [[0] * 8]
+    return {
+        "at": at,
+        "device": device,
+        "ports": [PORTS[device]],
+        "values": {
+            "tx_bytes": [count * 10**9],
+            "rx_bytes": [count * 10**9],
+            "pfc_rx_frames": zeros,
+            "pfc_tx_frames": zeros,
+        },
+    }
+
+
+def gids(kind: str) -> dict[str, Any]:
+    gid = {"index": 3, "gid": "0000:0000:0000:0000:0000:ffff:0a00:0001", "type": kind}
+    return {"ports": {"mlx5_0/1": {"link_layer": "Ethernet", "rdma": True, "gids": [gid]}}}
+
+
+def both(*times: float) -> list[dict[str, Any]]:
+    return [quiet(at, device, n) for n, at in enumerate(times) for device in ("leaf1", "gpu01")]
+
+
+def test_a_quiet_capture_is_clean(tmp_path: Path) -> None:
+    judged = judge(capture(tmp_path, both(0, 10, 20, 30, 40, 50), []))
+    assert judged.findings == []
+    assert judged.verdict.verdict == "clean"
+    assert (judged.verdict.from_at, judged.verdict.to_at) == (0, 50)
+
+
+def test_facts_are_told_at_their_time_and_what_ended_makes_it_faulty_too(tmp_path: Path) -> None:
+    facts = [
+        {"at": 5.0, "device": "gpu01", "facts": gids("RoCE v1")},
+        {"at": 25.0, "device": "gpu01", "facts": gids("RoCE v2")},
+    ]
+    judged = judge(capture(tmp_path, both(0, 10, 20, 30, 40), facts))
+    (finding,) = judged.findings
+    assert finding.rule == "gid_mismatch"
+    assert (finding.began_at, finding.resolved_at) == (10, 30)
+    assert finding.root is not None
+    assert finding.root.device == "gpu01"
+    assert judged.verdict.verdict == "faulty"
+
+
+def test_a_bad_line_costs_itself_and_is_counted(tmp_path: Path) -> None:
+    folder = capture(tmp_path, both(0, 10, 20, 30, 40), [])
+    with (folder / "samples.jsonl").open("a") as samples:
+        samples.write('{"at": "soon"}\n')
+    judged = judge(folder)
+    assert judged.verdict.verdict == "clean"
+    assert sum(judged.bad_lines.values()) == 1
+
+
+def test_a_folder_that_is_no_capture(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"fabric\.json: No such file"):
+        judge(tmp_path)
+    with pytest.raises(DataError, match="no sample in it can be used"):
+        judge(capture(tmp_path, [], []))
+
+
+@pytest.mark.parametrize("name", ["p01", "p10", "p17", "p25"])
+def test_captures_whose_truth_is_known(name: str) -> None:
+    folder = corpus() / "captures" / name
+    truth = json.loads((folder / "truth.json").read_text())
+    judged = judge(folder)
+    loud = [finding for finding in judged.findings if finding.severity != "info"]
+    assert judged.verdict.verdict == ("faulty" if truth["faults"] else "clean")
+    for fault in truth["faults"]:
+        roots = {(end["device"], end.get("port")) for end in fault["roots"]}
+        assert any(
+            finding.rule in fault["rules"]
+            and finding.root is not None
+            and (finding.root.device, finding.root.port) in roots
+            for finding in loud
+        )
+    assert bool(loud) == bool(truth["faults"])

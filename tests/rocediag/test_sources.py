@@ -1,0 +1,152 @@
+import asyncio
+from pathlib import Path
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from collector.host import HostSource
+from collector.metrics import CollectorMetrics
+from collector.profile import load_profiles
+from collector.snmp.client import SnmpClient
+from collector.snmp.source import SnmpSource
+from collector.snmp.usm import Auth, Community, Priv, Secret, User
+from collector.source import Sink, Source
+from roce.errors import ConfigError
+from roce.model import Device
+from rocediag.config import Config, load
+from rocediag.secrets import Secrets
+from rocediag.sources import Named, devices, identities, sources
+
+SITE = """
+[groups.leaves]
+role = "leaf"
+platform = "sonic"
+snmp = { community_file = "community", port = 1161 }
+[[device]]
+name = "leaf1"
+group = "leaves"
+address = "127.0.0.1"
+[[device]]
+name = "leaf2"
+group = "leaves"
+address = "no-such-host.invalid"
+snmp = { refresh_seconds = 7 }
+[[device]]
+name = "spine1"
+role = "spine"
+address = "::1"
+snmp = { version = "3", user = "ops", auth = "SHA-256", priv = "AES", auth_password_file = "a" }
+[[device]]
+name = "gpu01"
+role = "host"
+sysfs = { root = "sys", exclude = ["mlx5_7"] }
+[[device]]
+name = "gpu02"
+role = "host"
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    (tmp_path / "community").write_text("one\n")
+    (tmp_path / "a").write_text("authpass1\n")
+    (tmp_path / "sys").mkdir()
+    (tmp_path / "rocediag.toml").write_text(SITE)
+    return load(tmp_path / "rocediag.toml")
+
+
+def test_identities_come_from_files_and_the_environment(config: Config) -> None:
+    environ = {"ROCEDIAG_SNMP_PRIV_PASSWORD": "privpass1"}
+    who = identities(config, Secrets(config.path.parent, environ))
+    assert who == {
+        "leaf1": Community(Secret("one")),
+        "leaf2": Community(Secret("one")),
+        "spine1": User("ops", Auth.SHA256, Secret("authpass1"), Priv.AES128, Secret("privpass1")),
+    }
+
+
+def test_missing_secrets_are_told_a_line_a_device(config: Config) -> None:
+    (config.path.parent / "community").unlink()
+    with pytest.raises(ConfigError) as caught:
+        identities(config, Secrets(config.path.parent, {}))
+    lines = str(caught.value).splitlines()
+    assert [line.partition(": ")[2].partition(":")[0] for line in lines] == [
+        "device[0] (leaf1)",
+        "device[1] (leaf2)",
+        "device[2] (spine1)",
+    ]
+
+
+def test_the_fabric_knows_how_old_an_agents_values_may_be(config: Config) -> None:
+    profiles = load_profiles()
+    snmp = profiles["sonic"].snmp
+    assert snmp is not None
+    found = {device.name: device for device in devices(config, profiles)}
+    assert found["leaf1"].refresh_seconds == snmp.refresh_seconds
+    assert found["leaf2"].refresh_seconds == 7
+    assert (found["gpu01"].kind, found["gpu01"].role) == ("host", "host")
+    assert found["leaf1"].interval_seconds == config.poll.interval_seconds
+
+
+async def test_each_device_has_the_source_that_its_tables_say(config: Config) -> None:
+    environ = {"ROCEDIAG_SNMP_PRIV_PASSWORD": "privpass1"}
+    who = identities(config, Secrets(config.path.parent, environ))
+    metrics = CollectorMetrics(CollectorRegistry())
+    async with SnmpClient() as client:
+        found = sources(config, load_profiles(), who, client, metrics)
+    assert [(source.device, type(source)) for source in found] == [
+        ("leaf1", SnmpSource),
+        ("leaf2", Named),
+        ("spine1", SnmpSource),
+        ("gpu01", HostSource),
+    ]
+
+
+class Quiet:
+    """A source that says that it ran."""
+
+    device = "leaf1"
+
+    def __init__(self) -> None:
+        self.ran = asyncio.Event()
+
+    async def run(self, sink: Sink) -> None:
+        self.ran.set()
+        await asyncio.sleep(3600)
+
+
+async def test_a_name_is_resolved_before_its_source_begins() -> None:
+    quiet, asked = Quiet(), list[str]()
+
+    def make(address: str) -> Source:
+        asked.append(address)
+        return quiet
+
+    metrics = CollectorMetrics(CollectorRegistry())
+    named = Named(Device("leaf1", "switch", "leaf"), "localhost", make, metrics)
+    task = asyncio.create_task(named.run(lambda _: None))
+    await asyncio.wait_for(quiet.ran.wait(), 5)
+    task.cancel()
+    assert asked[0] in {"127.0.0.1", "::1"}
+
+
+async def test_a_name_that_does_not_resolve_is_told_once_and_asked_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    registry = CollectorRegistry()
+    device = Device("leaf1", "switch", "leaf", interval_seconds=0.01)
+
+    def make(address: str) -> Source:
+        raise AssertionError(address)
+
+    name, metrics = "no-such-host.invalid", CollectorMetrics(registry)
+    named = Named(device, name, make, metrics, pause=lambda _failures: 0.01)
+    task = asyncio.create_task(named.run(lambda _: None))
+    labels = {"device": "leaf1", "source": "snmp", "outcome": "unresolved"}
+    for _ in range(500):
+        if (registry.get_sample_value("rocediag_polls_total", labels) or 0) >= 2:
+            break
+        await asyncio.sleep(0.01)
+    task.cancel()
+    assert (registry.get_sample_value("rocediag_polls_total", labels) or 0) >= 2
+    assert [record.message[:14] for record in caplog.records] == ["leaf1: cannot "]
