@@ -5,7 +5,7 @@ become integers of nanoseconds and of billionths here; everything else is an int
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
@@ -20,41 +20,45 @@ DECIMAL: Final = frozenset({Unit.SECONDS, Unit.RATIO})
 """Units that are decimal on the wire."""
 
 BILLION: Final = 10**9
-TOP: Final = 2**64 - 1
+
+LONGEST_REASON: Final = 200
+"""Characters of a reason that are shown: what was sent may be quoted in it."""
 
 _STATES: Final = frozenset(s.value for s in State)
 
 
 class Wire(msgspec.Struct, omit_defaults=True):
-    """A batch as it stands in JSON."""
+    """A batch as it stands in JSON. What is inside the mappings is judged signal by signal."""
 
     at: float
     device: str
     ports: list[str]
-    values: dict[str, list[Any]] = {}
+    values: dict[str, Any] = {}
     v: int = VERSION
     source: str = ""
-    epoch: str | None = None
-    ats: dict[str, float | list[float]] = {}
-    rates: dict[str, list[Any]] = {}
-    states: dict[str, str] = {}
+    epoch: str | int | None = None
+    ats: dict[str, Any] = {}
+    rates: dict[str, Any] = {}
+    states: dict[str, Any] = {}
 
 
 _decoder = msgspec.json.Decoder(Wire)
+_facts_decoder = msgspec.json.Decoder(Facts)
 _encoder = msgspec.json.Encoder()
 
 
 def encode_batch(batch: Batch) -> bytes:
     """Give a batch as one line of JSON, without the line's end."""
-    values: dict[str, list[Any]] = {}
-    ats: dict[str, float | list[float]] = {}
+    values: dict[str, Any] = {}
+    ats: dict[str, Any] = {}
     for block in batch.blocks:
         for i, name in enumerate(block.signals):
-            signal = SIGNALS[name]
-            factor = float(block.factors[i])
-            values[name] = _plain(signal, block.counts[i], block.known[i], factor)
+            values[name] = _plain(
+                SIGNALS[name], block.counts[i], block.known[i], float(block.factors[i])
+            )
             if block.ats is not None:
-                ats[name] = block.ats[i].tolist()
+                times = block.ats[i].tolist()
+                ats[name] = times[0] if len(set(times)) == 1 else times
     wire = Wire(
         at=batch.at,
         device=batch.device,
@@ -63,48 +67,55 @@ def encode_batch(batch: Batch) -> bytes:
         source=batch.source,
         epoch=batch.epoch,
         ats=ats,
-        rates={n: _number_or_null(r) for n, r in batch.rates.items()},
+        rates={n: _finite(r.T) for n, r in batch.rates.items()},
         states={n: s.value for n, s in batch.states.items()},
     )
     return _encoder.encode(wire)
 
 
 def _plain(signal: Signal, counts: UInts, known: Bools, factor: float) -> list[Any]:
+    """Give one signal's values, a port after the other."""
     if signal.unit in DECIMAL:
-        cells = np.where(known, counts * factor, np.nan)
-        return _number_or_null(cells.T if signal.scope is Scope.QUEUE else cells)
-    whole = int(factor) if factor.is_integer() else None
-    if signal.scope is Scope.QUEUE:
-        counts, known = counts.T, known.T
-    scaled = counts.astype(object) * (factor if whole is None else whole)
-    scaled[~known] = None
-    masked: list[Any] = scaled.tolist()
-    return masked if whole is not None else _map(masked, lambda v: None if v is None else int(v))
+        return _finite(np.where(known, counts * factor, np.nan).T)
+    cells = counts.T.astype(object)
+    if factor.is_integer():
+        cells *= int(factor)
+    else:
+        cells = np.vectorize(lambda count: int(count * factor), otypes=[object])(cells)
+    cells[~known.T] = None
+    found: list[Any] = cells.tolist()
+    return found
 
 
-def _map(values: list[Any], turn: Any) -> list[Any]:
-    return [[turn(v) for v in row] if isinstance(row, list) else turn(row) for row in values]
-
-
-def _number_or_null(values: Floats) -> list[Any]:
-    return _map(values.tolist(), lambda v: v if math.isfinite(v) else None)
+def _finite(values: Floats) -> list[Any]:
+    """Give numbers as lists, null where they are none."""
+    cells = values.astype(object)
+    cells[~np.isfinite(values)] = None
+    found: list[Any] = cells.tolist()
+    return found
 
 
 def decode_batch(data: bytes | Mapping[str, Any]) -> Batch:
     """Read a batch; DataError, in one line, where it is none.
 
-    A signal that is not ours, or whose values are not of its shape, costs only itself and is
-    told in the batch's states as not readable.
+    A signal that is not ours is passed over. One whose values are not of its shape costs only
+    itself and is told in the batch's states as not readable.
     """
     try:
         wire = _decoder.decode(data) if isinstance(data, bytes) else msgspec.convert(data, Wire)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise DataError(f"not a batch: {error}") from error
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise DataError(f"not a batch: {_reason(error)}") from error
+    if wire.v != VERSION:
+        raise DataError(f"not a batch: version {wire.v}, only {VERSION} can be read")
     if not math.isfinite(wire.at):
         raise DataError("not a batch: `at` is no time")
     if len(set(wire.ports)) != len(wire.ports):
-        raise DataError(f"batch of {wire.device}: a port stands twice in `ports`")
-    states = {n: State(s) for n, s in wire.states.items() if s in _STATES and n in SIGNALS}
+        raise DataError("not a batch: a port stands twice in `ports`")
+    states = {
+        name: State(state)
+        for name, state in wire.states.items()
+        if name in SIGNALS and isinstance(state, str) and state in _STATES
+    }
     blocks = tuple(b for scope in Scope if (b := _block(scope, wire, states)) is not None)
     return Batch(
         at=wire.at,
@@ -112,92 +123,113 @@ def decode_batch(data: bytes | Mapping[str, Any]) -> Batch:
         ports=tuple(wire.ports),
         blocks=blocks,
         source=wire.source,
-        epoch=wire.epoch,
+        epoch=None if wire.epoch is None else str(wire.epoch),
         rates=_rates(wire, states),
         states=states,
     )
 
 
+def _reason(error: Exception) -> str:
+    """Give an error's text in one line."""
+    return " ".join(str(error).split())[:LONGEST_REASON]
+
+
 def _block(scope: Scope, wire: Wire, states: dict[str, State]) -> Block | None:
-    names: list[str] = []
-    counts: list[UInts] = []
-    known: list[Bools] = []
-    size = len(wire.ports)
+    """Make the block of a scope's signals; those that can't be read are told in ``states``."""
+    columns: dict[str, tuple[UInts, Bools, Floats]] = {}
     for name, given in wire.values.items():
         signal = SIGNALS.get(name)
         if signal is None or signal.scope is not scope:
             continue
         try:
-            cells, real = _columns(signal, given, size)
-        except (DataError, TypeError, ValueError, OverflowError):
+            columns[name] = (*_counts(signal, given, len(wire.ports)), _ats(wire, name))
+        except (DataError, OverflowError):
             states[name] = State.NOT_READABLE
-            continue
-        names.append(name)
-        counts.append(cells)
-        known.append(real)
-    if not names:
+    if not columns:
         return None
-    factors = [1 / BILLION if SIGNALS[n].unit in DECIMAL else 1.0 for n in names]
-    ats = np.stack([_ats(wire, n) for n in names]) if wire.ats else None
+    counts, known, ats = (np.stack(part) for part in zip(*columns.values(), strict=True))
+    decimal = [SIGNALS[name].unit in DECIMAL for name in columns]
     return Block(
-        tuple(names),
-        np.stack(counts),
-        np.stack(known),
-        np.array(factors),
-        np.full(len(names), 64, dtype=np.uint8),
-        ats,
+        signals=tuple(columns),
+        counts=counts,
+        known=known,
+        factors=np.where(decimal, 1 / BILLION, 1.0),
+        bits=np.full(len(columns), 64, dtype=np.uint8),
+        ats=ats if wire.ats else None,
     )
 
 
-def _columns(signal: Signal, given: Sequence[Any], size: int) -> tuple[UInts, Bools]:
-    """Turn one signal's values into exact counts, (n,) or (8, n)."""
-    if len(given) != size:
+def _counts(signal: Signal, given: Any, size: int) -> tuple[UInts, Bools]:
+    """Turn one signal's values into exact counts, (n,) or (8, n).
+
+    Raises:
+        DataError: they are not of its shape, or no numbers.
+        OverflowError: a number is below 0 or above 2^64-1.
+    """
+    cells = _cells(signal, given, size)
+    turn = _billionths if signal.unit in DECIMAL else _whole
+    counts = np.array([0 if v is None else turn(v) for v in cells], dtype=np.uint64)
+    known = np.array([v is not None for v in cells], dtype=np.bool_)
+    if signal.scope is Scope.QUEUE:
+        return counts.reshape(size, PRIORITIES).T, known.reshape(size, PRIORITIES).T
+    return counts, known
+
+
+def _cells(signal: Signal, given: Any, size: int) -> list[Any]:
+    """Give one signal's values in one list, a port after the other; a null port is eight nulls."""
+    if not isinstance(given, list) or len(given) != size:
         raise DataError("not one value a port")
-    queue = signal.scope is Scope.QUEUE
-    if queue:
-        rows = [r if r is not None else [None] * PRIORITIES for r in given]
-        if any(len(r) != PRIORITIES for r in rows):
-            raise DataError("not eight values a port")
-        flat = [v for r in rows for v in r]
-    else:
-        flat = list(given)
-    real = np.array([v is not None for v in flat], dtype=np.bool_)
-    if signal.unit in DECIMAL:
-        flat = [0 if v is None else round(v * BILLION) for v in flat]
-    else:
-        flat = [0 if v is None else _whole(v) for v in flat]
-    counts = np.array(flat, dtype=np.uint64)
-    if queue:
-        counts, real = counts.reshape(size, PRIORITIES).T, real.reshape(size, PRIORITIES).T
-    return counts, real
+    if signal.scope is Scope.PORT:
+        return given
+    rows = [[None] * PRIORITIES if row is None else row for row in given]
+    if not all(isinstance(row, list) and len(row) == PRIORITIES for row in rows):
+        raise DataError("not eight values a port")
+    return [value for row in rows for value in row]
+
+
+def _number(value: Any) -> int | float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise DataError("not a number")
+    return value
 
 
 def _whole(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
+    if type(value) is int:
+        return value
+    number = _number(value)
+    if number != int(number):
         raise DataError("not an integer")
-    return int(value)
+    return int(number)
+
+
+def _billionths(value: Any) -> int:
+    return round(_number(value) * BILLION)
 
 
 def _ats(wire: Wire, name: str) -> Floats:
-    given = wire.ats.get(name, wire.at)
-    return np.broadcast_to(np.asarray(given, dtype=np.float64), (len(wire.ports),))
+    """Give when a signal was read on each port, (n,)."""
+    given, size = wire.ats.get(name, wire.at), len(wire.ports)
+    times = given if isinstance(given, list) else [given] * size
+    if len(times) != size:
+        raise DataError("not one time a port")
+    return np.array([_number(at) for at in times], dtype=np.float64)
 
 
 def _rates(wire: Wire, states: dict[str, State]) -> dict[str, Floats]:
+    """Give the rates that can be read, (n,) or (8, n); NaN is unknown."""
     found: dict[str, Floats] = {}
     for name, given in wire.rates.items():
         signal = SIGNALS.get(name)
         if signal is None:
             continue
-        shape = (len(wire.ports), PRIORITIES) if signal.scope is Scope.QUEUE else (len(wire.ports),)
         try:
-            cells = np.array(given, dtype=np.float64)
-        except (TypeError, ValueError):
-            cells = np.empty(())
-        if cells.shape == shape:
-            found[name] = cells.T
-        else:
+            cells = _cells(signal, given, len(wire.ports))
+            values = np.array([math.nan if v is None else float(_number(v)) for v in cells])
+        except (DataError, OverflowError):
             states[name] = State.NOT_READABLE
+            continue
+        queue = signal.scope is Scope.QUEUE
+        found[name] = values.reshape(-1, PRIORITIES).T if queue else values
     return found
 
 
@@ -209,6 +241,6 @@ def encode_facts(facts: Facts) -> bytes:
 def decode_facts(data: bytes) -> Facts:
     """Read facts; DataError, in one line, where they are none."""
     try:
-        return msgspec.json.decode(data, type=Facts)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise DataError(f"not facts: {error}") from error
+        return _facts_decoder.decode(data)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise DataError(f"not facts: {_reason(error)}") from error

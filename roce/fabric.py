@@ -5,12 +5,13 @@ units a second, NaN = unknown, and NaN compares false: no data, no finding needs
 Wrap, restart and gaps are settled here, once, for everybody.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from roce import topology
+from roce.feeds import Feed, Feeds
 from roce.held import Held, held
 from roce.model import (
     Batch,
@@ -28,11 +29,18 @@ from roce.model import (
     State,
     UInts,
 )
-from roce.planes import Layout, Planes, Rows, layout, run
+from roce.planes import At, Layout, Planes, Step, ceilings, layout, run
+from roce.rows import STALE_AFTER, Rows, stale_seconds
 from roce.signals import PORT_SIGNALS, PRIORITIES, QUEUE_SIGNALS, SIGNALS, Scope
+from roce.why import Why
 
-STALE_AFTER = 3.0
-"""Intervals without a new sample after which a rate is unknown."""
+__all__ = ["STALE_AFTER", "Fabric", "FoldCounts", "stale_seconds"]
+
+KNOWN = frozenset({State.MEASURED, State.ESTIMATED, State.STALE, State.RESTARTED})
+"""States of signals that a source does give."""
+
+LAYOUTS = 4096
+"""Distinct blocks whose layout is remembered."""
 
 
 @dataclass(slots=True)
@@ -69,24 +77,15 @@ class Fabric:
         self.counts = FoldCounts()
         self.facts: dict[str, DeviceFacts] = {}
         self.facts_changes = 0
-        self.ends: list[End] = []
-        self.first_at: float | None = None
-        self.latest_at: float | None = None
-        self.speed: Floats = np.empty(0)
-        self.is_host: Bools = np.empty(0, dtype=np.bool_)
-        self.device_of: Ints = np.empty(0, dtype=np.int64)
-        self.interval_seconds: Floats = np.empty(0)
+        self._rows = Rows(self.devices)
         self._port = Planes(PORT_SIGNALS, lanes=None)
         self._queue = Planes(QUEUE_SIGNALS, lanes=PRIORITIES)
         self._lanes = run(np.array(self.lossless, dtype=np.int64))
-        self._limits: tuple[Floats, Floats] = (np.empty(0), np.empty(0))
-        self._numbers = {name: i for i, name in enumerate(self.devices)}
-        self._rows: dict[str, dict[str, int]] = {name: {} for name in self.devices}
         self._layouts: dict[tuple[str, ...], tuple[Planes, Layout] | None] = {}
-        self._last_at: dict[str, float] = {}
-        self._epochs: dict[str, tuple[str, str | None]] = {}
-        self._states: dict[str, dict[str, State]] = {name: {} for name in self.devices}
-        self._peer: Ints | None = None
+        self._feeds = Feeds(self.devices)
+        self._why = Why(self.devices)
+        self._names = tuple(self.devices)
+        self._peer: Ints = np.empty(0, dtype=np.int64)
         self._changes = 0
         self._held: tuple[int, Held] | None = None
         self._give_rows_of(ports)
@@ -96,24 +95,49 @@ class Fabric:
     @property
     def count(self) -> int:
         """How many rows there are."""
-        return len(self.ends)
+        return self._rows.count
+
+    @property
+    def ends(self) -> Sequence[End]:
+        """The device and port of each row."""
+        return self._rows.ends
+
+    @property
+    def speed(self) -> Floats:
+        """Link speed of each row in bit/s; NaN is unknown."""
+        return self._rows.speed[: self.count]
+
+    @property
+    def is_host(self) -> Bools:
+        """Which rows are ports of hosts."""
+        return self._rows.is_host[: self.count]
+
+    @property
+    def device_of(self) -> Ints:
+        """The place of each row's device among `devices`."""
+        return self._rows.device_of[: self.count]
+
+    @property
+    def interval_seconds(self) -> Floats:
+        """How often each row is due."""
+        return self._rows.interval_seconds[: self.count]
 
     @property
     def peer(self) -> Ints:
         """The row at the other end of each row's cable, -1 where none is known."""
-        if self._peer is None or len(self._peer) != self.count:
+        if len(self._peer) != self.count:
             self._peer = topology.peers(
-                self.links, lambda e: self.row(e.device, e.port), self.count
+                self.links, lambda end: self.row(end.device, end.port), self.count
             )
         return self._peer
 
     def row(self, device: str, port: str) -> int | None:
         """Give the row of a port, or None."""
-        return self._rows.get(device, {}).get(port)
+        return self._rows.row(device, port)
 
     def rows_of(self, device: str) -> Ints:
         """Give the rows of a device's ports, in the order in which they became known."""
-        return np.fromiter(self._rows.get(device, {}).values(), dtype=np.int64)
+        return self._rows.of(device)
 
     def _give_rows_of(self, ports: Iterable[Port]) -> None:
         """Give rows to ports known beforehand, device by device."""
@@ -123,34 +147,16 @@ class Fabric:
                 speeds.setdefault(port.device, {})[port.name] = port.speed_bps or np.nan
         for device, mine in speeds.items():
             rows = self._give_rows(device, tuple(mine))
-            self.speed[rows] = list(mine.values())
+            self._rows.speed[rows] = list(mine.values())
 
     def _give_rows(self, device: str, ports: tuple[str, ...]) -> Ints:
-        known = self._rows[device]
-        new = [p for p in dict.fromkeys(ports) if p not in known]
-        if new:
-            about = self.devices[device]
-            known.update((port, self.count + i) for i, port in enumerate(new))
-            self.ends.extend(End(device, port) for port in new)
+        before = self.count
+        rows = self._rows.give(device, ports)
+        if self.count > before:
             self._port.grow(self.count)
             self._queue.grow(self.count)
-            self.speed = np.append(self.speed, np.full(len(new), np.nan))
-            self.is_host = np.append(self.is_host, np.full(len(new), about.kind == "host"))
-            number = self._numbers[device]
-            self.device_of = np.append(self.device_of, np.full(len(new), number))
-            paced = np.full(len(new), about.interval_seconds)
-            self.interval_seconds = np.append(self.interval_seconds, paced)
-            span = 2 * about.refresh_seconds
-            fast, slow = (
-                STALE_AFTER * max(seconds, span)
-                for seconds in (about.interval_seconds, about.slow_interval_seconds)
-            )
-            self._limits = (
-                np.append(self._limits[0], np.full(len(new), fast)),
-                np.append(self._limits[1], np.full(len(new), slow)),
-            )
             self.generation += 1
-        return np.array([known[p] for p in ports], dtype=np.int64)
+        return rows
 
     # --- what comes in --------------------------------------------------------------------
 
@@ -169,60 +175,71 @@ class Fabric:
         if device is None:
             self.counts.unknown_devices += 1
             return
-        last = self._last_at.get(batch.device)
-        if last is not None and batch.at <= last:
+        feed, restarted = self._feeds.begin(batch, stale_seconds(device, fast=False))
+        if feed is None:
             self.counts.late += 1
             return
         rows = run(self._give_rows(batch.device, batch.ports))
-        self._begin_epoch(batch, rows)
-        self._last_at[batch.device] = batch.at
-        self.first_at = batch.at if self.first_at is None else min(self.first_at, batch.at)
-        self.latest_at = batch.at if self.latest_at is None else max(self.latest_at, batch.at)
-        self._fold_blocks(batch, rows, 2 * device.refresh_seconds)
-        self._states[batch.device].update(batch.states)
+        if restarted:
+            self._restart(batch.device, feed)
+        self._forget_lost(batch, feed)
+        self._why.hear(batch)
+        tops = ceilings(self.speed[rows])
+        span = 2 * device.refresh_seconds
+        if self._fold_blocks(batch, rows, feed, span, tops) or restarted:
+            self._why.restarted(batch.device)
+            self.counts.restarts += 1
         self._take_speed(batch, rows)
-        self._take_rates(batch, rows)
+        self._take_rates(batch, rows, tops, feed)
         self.counts.batches += 1
         self._changes += 1
 
-    def _fold_blocks(self, batch: Batch, rows: Rows, span: float) -> None:
-        backs = moved = 0
-        states = self._states[batch.device]
+    def _restart(self, device: str, feed: Feed) -> None:
+        """Forget what a device's source has counted, on all its ports."""
+        rows = self.rows_of(device)
+        self._port.restart(rows, feed.number)
+        self._queue.restart(rows, feed.number)
+
+    def _forget_lost(self, batch: Batch, feed: Feed) -> None:
+        """Forget what a batch says is not there any more: should it come back, it begins anew."""
+        before = self._why.of(batch.device)
+        told = {n: s for n, s in batch.states.items() if n in SIGNALS}
+        lost = [n for n, s in told.items() if s not in KNOWN and before.get(n) in KNOWN]
+        if lost:
+            rows = self.rows_of(batch.device)
+            for name in lost:
+                self._planes(name).forget(SIGNALS[name].index, rows, feed.number)
+
+    def _fold_blocks(self, batch: Batch, rows: At, feed: Feed, span: float, tops: Floats) -> bool:
+        """Fold all blocks; say whether their counters show that the device restarted."""
+        found: list[tuple[Planes, Step]] = []
         for block in batch.blocks:
             where = self._where(block.signals)
             if where is None:
                 self.counts.unknown_signals += 1
                 continue
             planes, place = where
-            met = planes.fold(place, rows, block, batch.at, span, self.speed[rows])
-            backs, moved = backs + met.backs, moved + met.moved
-            self.counts.implausible += met.implausible
-            states.update(dict.fromkeys(block.signals, State.MEASURED))
-        if backs and backs * 2 >= moved:
-            # Half of what moved went back: not one cleared counter but all of them restarted.
-            # The counts just read are the new baseline, so nothing is to be forgotten.
-            self._forget_rates(batch.device, rows)
-
-    def _begin_epoch(self, batch: Batch, rows: Rows) -> None:
-        """Restart the baselines where the source or its boot is another one than before."""
-        now = (batch.source, batch.epoch)
-        before = self._epochs.setdefault(batch.device, now)
-        self._epochs[batch.device] = now
-        if before[0] != now[0] or (before[1] != now[1] and None not in (before[1], now[1])):
-            self._port.restart(rows)
-            self._queue.restart(rows)
-            self._forget_rates(batch.device, rows)
-
-    def _forget_rates(self, device: str, rows: Rows) -> None:
-        self._port.rate[..., rows] = np.nan
-        self._queue.rate[..., rows] = np.nan
-        states = self._states[device]
-        states.update(dict.fromkeys(states, State.RESTARTED))
-        self.counts.restarts += 1
+            step = planes.compare(place, rows, block, batch.at, span, tops, feed.number)
+            planes.gauge(place, rows, block, batch.at, feed.number)
+            found.append((planes, step))
+            self._why.turn(batch.device, planes.saturated(step), State.SATURATED)
+        backs = sum(step.backs for _, step in found)
+        # Half of what moved went back: not one cleared counter but all of them restarted.
+        restarted = backs > 0 and backs * 2 >= sum(step.moved for _, step in found)
+        if restarted:
+            self._restart(batch.device, feed)
+        else:
+            self.counts.implausible += sum(step.implausible for _, step in found)
+        self.counts.late += any(step.late for _, step in found)
+        for planes, step in found:
+            planes.keep(step, feed.number, restarted=restarted)
+        return restarted
 
     def _where(self, names: tuple[str, ...]) -> tuple[Planes, Layout] | None:
         """Give the planes and layout of a block; worked out once a distinct block."""
         if names not in self._layouts:
+            if len(self._layouts) >= LAYOUTS:
+                self._layouts.clear()
             signals = [SIGNALS[n] for n in names if n in SIGNALS]
             scopes = {s.scope for s in signals}
             good = len(signals) == len(names) and len(scopes) == 1
@@ -230,33 +247,55 @@ class Fabric:
             self._layouts[names] = (planes, layout(signals)) if good else None
         return self._layouts[names]
 
-    def _take_speed(self, batch: Batch, rows: Rows) -> None:
+    def _take_speed(self, batch: Batch, rows: At) -> None:
         """Take link speeds; a port that is down and tells none keeps its last known one."""
         if not any("speed_bps" in block.signals for block in batch.blocks):
             return
         index = SIGNALS["speed_bps"].index
-        told = self._port.raw[index, rows] * self._port.factor(index, self.count)[rows]
+        told = self._port.raw[index, rows] * self._port.factor(index, rows)
         good = self._port.known[index, rows] & (told > 0)
         if bool((good & (self.speed[rows] != told)).any()):
-            self.speed[rows] = np.where(good, told, self.speed[rows])
+            self._rows.speed[rows] = np.where(good, told, self.speed[rows])
             self.generation += 1
 
-    def _take_rates(self, batch: Batch, rows: Rows) -> None:
+    def _take_rates(self, batch: Batch, rows: At, tops: Floats, feed: Feed) -> None:
         """Take rates from agents that give no counters."""
         for name, values in batch.rates.items():
             signal = SIGNALS.get(name)
             if signal is None:
                 self.counts.unknown_signals += 1
-            else:
-                self._planes(name).put_rate(signal.index, rows, values, batch.at)
+                continue
+            self.counts.implausible += self._planes(name).put_rate(
+                signal, rows, values, batch.at, tops, feed.number
+            )
 
     def expire(self, now: float) -> None:
         """Turn to unknown what has had no new sample for three intervals."""
-        self._port.expire(now, *self._limits)
-        self._queue.expire(now, *self._limits)
+        limits = self._rows.fast_seconds[: self.count], self._rows.slow_seconds[: self.count]
+        for planes in (self._port, self._queue):
+            for name, old in planes.expire(now, *limits):
+                self._say_stale(name, old)
         self._changes += 1
 
+    def _say_stale(self, name: str, old: Bools) -> None:
+        """Say that a signal is stale of the devices that have none of it which is not."""
+        gone = old | np.isnan(self.sampled_at(name))
+        for number in np.unique(self.device_of[old]).tolist():
+            device = self._names[number]
+            if self.why(device, name) is State.MEASURED and gone[self.rows_of(device)].all():
+                self._why.turn(device, (name,), State.STALE)
+
     # --- what is known --------------------------------------------------------------------
+
+    @property
+    def first_at(self) -> float | None:
+        """When the first sample of all was taken, in unix seconds."""
+        return self._feeds.first_at
+
+    @property
+    def latest_at(self) -> float | None:
+        """When the latest sample was taken, in unix seconds."""
+        return self._feeds.latest_at
 
     def _planes(self, name: str) -> Planes:
         return self._port if SIGNALS[name].scope is Scope.PORT else self._queue
@@ -299,7 +338,7 @@ class Fabric:
 
     def factor(self, name: str) -> Floats:
         """Give what turns each row's raw count into the base unit; shape (rows,)."""
-        return self._planes(name).factor(SIGNALS[name].index, self.count)
+        return self._planes(name).factor(SIGNALS[name].index, slice(self.count))
 
     def at_peer(self, values: Rates) -> Rates:
         """Give the values that stand at the other end of each row's link; NaN where none."""
@@ -322,12 +361,12 @@ class Fabric:
 
     def last_at(self, device: str) -> float | None:
         """Give when a device last gave a batch."""
-        return self._last_at.get(device)
+        return self._feeds.last_at(device)
 
     def why(self, device: str, name: str) -> State | None:
         """Give why a device's signal is or isn't known; None if nothing was ever said of it."""
-        return self._states.get(device, {}).get(name)
+        return self._why.of(device).get(name)
 
     def states(self, device: str) -> Mapping[str, State]:
         """Give the state of every signal that a device's sources spoke of."""
-        return self._states.get(device, {})
+        return self._why.of(device)

@@ -4,7 +4,7 @@ Axes are (signal, row) for port signals and (signal, priority, row) for queue si
 a device's ports lie together and one signal on one priority is one contiguous run.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,31 +13,32 @@ from numpy.typing import NDArray
 
 from roce import counters
 from roce.model import Block, Bools, Floats, Ints, Rates, UInts
-from roce.signals import Kind, Signal
+from roce.rows import room_for, roomier
+from roce.signals import Kind, Signal, Unit
 from roce.window import Windows
 
 EARLY = 0.9
 """A poll this share of its span after the last counts as on time: timers jitter."""
 
+INSTANT = 1e-6
+"""Seconds below which two samples are of one moment: unix time in a float64 holds no less."""
+
 NAN = np.float32(np.nan)
-Rows = Ints | slice
+UNITS = (Unit.BYTES, Unit.BITS, Unit.SECONDS, Unit.EVENTS)
+"""Units that have a ceiling of their own; whatever else is counted is bounded as events are."""
 
+FACTORS = 4096
+"""Distinct lists of factors whose codes are remembered."""
 
-@dataclass(frozen=True, slots=True)
-class Fold:
-    """What one fold met: cells that moved, that started anew, and that moved impossibly far."""
-
-    moved: int = 0
-    backs: int = 0
-    implausible: int = 0
+At = Ints | slice
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layout:
     """Where the signals of a block belong: positions in it and planes, counters and gauges."""
 
-    counters_at: Rows
-    counters: Rows
+    counters_at: At
+    counters: At
     gauges_at: Ints
     gauges: Ints
 
@@ -50,11 +51,72 @@ def layout(signals: Sequence[Signal]) -> Layout:
     return Layout(run(at), run(index[at]), np.flatnonzero(gauge), index[gauge])
 
 
-def run(at: Ints) -> Rows:
+def run(at: Ints) -> At:
     """Give a slice for indices that follow each other, since a slice is a view, else them."""
     if len(at) and bool((np.diff(at) == 1).all()):
         return slice(int(at[0]), int(at[-1]) + 1)
     return at
+
+
+def ceilings(speed_bps: Floats) -> Floats:
+    """Give the highest rate of each unit on some rows, in the order of `UNITS`; (units, n)."""
+    return np.stack([counters.ceiling(unit, speed_bps) for unit in UNITS])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    """Some signals on some rows, and the index expressions of their cells and of their times."""
+
+    index: At
+    rows: At
+    all: Any
+    times: Any
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """The counters of a block beside what was known of them; nothing of it is kept yet.
+
+    Arrays of cells are (k, n) or (k, 8, n), those of times and of whole rows (k, n). ``both``
+    says where two counts can be compared, ``wrong`` where their difference is no fact, and
+    ``waits`` which rows are sampled too soon after their baseline to be anything new.
+    """
+
+    where: Cells
+    codes: NDArray[np.uint8]
+    old: UInts
+    counts: UInts
+    known: Bools
+    stuck: Bools
+    both: Bools
+    wrong: Bools
+    rate: Rates
+    now: Floats
+    elapsed: Floats
+    waits: Bools | None
+
+    @property
+    def late(self) -> bool:
+        """Whether some of it was read before what is known already."""
+        return bool((self.elapsed < -INSTANT).any())
+
+    @property
+    def moved(self) -> int:
+        """How many cells are not what they were."""
+        return int(np.count_nonzero(self.both & (self.counts != self.old)))
+
+    @property
+    def backs(self) -> int:
+        """How many cells went back and did not wrap."""
+        return self._wrong(self.counts < self.old) if self.wrong.any() else 0
+
+    @property
+    def implausible(self) -> int:
+        """How many cells came further than their port can count."""
+        return self._wrong(self.counts > self.old) if self.wrong.any() else 0
+
+    def _wrong(self, some: Bools) -> int:
+        return int(np.count_nonzero(self.wrong & some))
 
 
 class Planes:
@@ -63,6 +125,9 @@ class Planes:
     def __init__(self, signals: Sequence[Signal], lanes: int | None) -> None:
         self.windows = Windows(lanes)
         self._signals = signals
+        self._counters = sum(s.kind is Kind.COUNTER for s in signals)
+        units = [s.unit if s.unit in UNITS else Unit.EVENTS for s in signals]
+        self._units = np.array([UNITS.index(unit) for unit in units])
         self._lanes: tuple[int, ...] = () if lanes is None else (lanes,)
         self._room = 0
         size = len(signals)
@@ -72,132 +137,197 @@ class Planes:
         self.at: Floats = np.empty((size, 0))
         # Factors are few; a byte a cell says which one turns its raw count into the base unit.
         self._factors: dict[float, int] = {1.0: 0}
+        self._codes_of: dict[bytes, NDArray[np.uint8]] = {}
         self._coded: NDArray[np.uint8] = np.empty((size, 0), dtype=np.uint8)
+        self._source: NDArray[np.uint8] = np.empty((size, 0), dtype=np.uint8)
 
     def grow(self, count: int) -> None:
-        """Make room for ``count`` rows, a quarter more than asked so that it is rare."""
-        if count <= self._room:
-            return
-        more = max(count, self._room + self._room // 4) - self._room
-        self._room += more
+        """Make room for ``count`` rows, some more than asked so that it is rare."""
+        room = room_for(count, self._room)
+        if room > self._room:
+            self._room = room
+            self.raw = roomier(self.raw, room, 0)
+            self.known = roomier(self.known, room, 0)
+            self.rate = roomier(self.rate, room, np.nan)
+            self.at = roomier(self.at, room, np.nan)
+            self._coded = roomier(self._coded, room, 0)
+            self._source = roomier(self._source, room, 0)
+            self.windows.grow(room)
 
-        def wider(old: NDArray[Any], fill: float) -> NDArray[Any]:
-            return np.concatenate((old, np.full((*old.shape[:-1], more), fill, old.dtype)), axis=-1)
+    def factor(self, index: int, rows: At) -> Floats:
+        """Give what turns raw counts into the base unit on some rows; shape (n,)."""
+        return np.array(list(self._factors))[self._coded[index, rows]]
 
-        self.raw = wider(self.raw, 0)
-        self.known = wider(self.known, 0)
-        self.rate = wider(self.rate, np.nan)
-        self.at = wider(self.at, np.nan)
-        self._coded = wider(self._coded, 0)
-        self.windows.grow(self._room)
+    def saturated(self, step: Step) -> list[str]:
+        """Give the signals of a step that have no count but such as stand at their largest."""
+        if not step.stuck.any():
+            return []
+        signals = np.array([s.name for s in self._signals])[step.where.index]
+        free, stuck = (
+            np.logical_or.reduce((step.known & some).reshape(len(signals), -1), axis=1)
+            for some in (~step.stuck, step.stuck)
+        )
+        return [str(name) for name in signals[stuck & ~free]]
 
-    def restart(self, rows: Rows) -> None:
-        """Forget the baselines of some rows; their next sample gives no rate."""
-        self.known[..., rows] = False
-        self.rate[..., rows] = np.nan
+    def restart(self, rows: Ints, source: int) -> None:
+        """Forget the counters of one source on some rows: their next sample is their first."""
+        for index in range(self._counters):
+            self.forget(index, rows, source)
 
-    def factor(self, index: int, count: int) -> Floats:
-        """Give what turns raw counts into the base unit, for the first rows; shape (count,)."""
-        return np.array(list(self._factors))[self._coded[index, :count]]
+    def forget(self, index: int, rows: Ints, source: int) -> None:
+        """Forget what one source gave of a signal on some rows."""
+        mine = rows[self._source[index, rows] == source]
+        self.known[index][..., mine] = False
+        self.rate[index][..., mine] = np.nan
+        self.at[index, mine] = np.nan
 
-    def put_rate(self, index: int, rows: Rows, values: Floats, at: float) -> None:
-        """Take rates as given, base units a second; shape (n,) or (8, n)."""
-        self.rate[index, ..., rows] = values
-        self.at[index, rows] = at
+    def put_rate(
+        self, signal: Signal, rows: At, values: Floats, at: float, tops: Floats, source: int
+    ) -> int:
+        """Take rates as given, base units a second; shape (n,) or (8, n).
 
-    def expire(self, now: float, fast_seconds: Floats, slow_seconds: Floats) -> None:
-        """Turn to NaN what was last sampled longer ago than its row's limit."""
+        What can't be is unknown, and how many cells that is is given back. ``tops`` is as
+        `ceilings` gives it.
+        """
+        can = values <= tops[self._units[signal.index]]
+        good = can & (values >= 0)
+        self.rate[signal.index][..., rows] = np.where(good, values, np.nan)
+        self.known[signal.index][..., rows] = False
+        self.at[signal.index, rows], self._source[signal.index, rows] = at, source
+        return int(np.count_nonzero(~good & np.isfinite(values)))
+
+    def expire(
+        self, now: float, fast_seconds: Floats, slow_seconds: Floats
+    ) -> Iterator[tuple[str, Bools]]:
+        """Turn to NaN what was last sampled longer ago than its row's limit.
+
+        Gives each signal of which something is too old, and where it is, (rows,).
+        """
         count = len(fast_seconds)
         horizon = (now - slow_seconds, now - fast_seconds)
         for signal in self._signals:
             old = self.at[signal.index, :count] < horizon[signal.fast]
             if old.any():
-                self.rate[signal.index, ..., np.flatnonzero(old)] = np.nan
+                self.rate[signal.index][..., np.flatnonzero(old)] = np.nan
+                yield signal.name, old
 
-    def fold(
-        self, where: Layout, rows: Rows, block: Block, at: float, span: float, speed: Floats
-    ) -> Fold:
-        """Fold a block of counts into some rows.
+    def compare(
+        self,
+        where: Layout,
+        rows: At,
+        block: Block,
+        at: float,
+        span: float,
+        tops: Floats,
+        source: int,
+    ) -> Step:
+        """Compare a block's counters with what was known of them on some rows.
 
         A rate is made once ``span`` seconds (twice the source's refresh period) have passed
         since the baseline; until then the baseline stays and the last rate holds, since an
-        agent polled faster than it refreshes gives zero, then double. ``speed`` is the rows'
-        link speed in bit/s, which bounds what can have been counted.
+        agent polled faster than it refreshes gives zero, then double. ``tops`` is as
+        `ceilings` gives it. What another source counted, or in another unit, is no baseline.
         """
-        if len(where.gauges):
-            self._fold_gauges(where, rows, block, at)
-        now = at if block.ats is None else block.ats[where.counters_at]
         counts, known = block.counts[where.counters_at], block.known[where.counters_at]
         factors, bits = block.factors[where.counters_at], block.bits[where.counters_at]
-        cells, times = self._select(where.counters, rows)
-        had, old, then = self.known[cells], self.raw[cells], self.at[times]
+        cells = self._cells(where.counters, rows)
+        old, had, then = self.raw[cells.all], self.known[cells.all], self.at[cells.times]
+        codes = self._codes(factors)
+        same = (self._source[cells.times] == source) & (self._coded[cells.times] == codes[:, None])
+        if not same.all():
+            had = had & self._lane(same)
+        now = np.full(then.shape, at) if block.ats is None else block.ats[where.counters_at]
+        masks = _masks(bits, old.ndim) if bits.min(initial=64) < 64 else None
+        stuck = counters.saturated(counts, masks)
+        both = had & known & ~(stuck | counters.saturated(old, masks))
         with np.errstate(invalid="ignore", divide="ignore"):
             elapsed = now - then
-            tops = self._ceilings(where.counters, speed) * elapsed / factors[:, None]
-            masks = _masks(bits, old.ndim) if bits.min(initial=64) < 64 else None
-            went, fresh = counters.step(
-                old, counts, had & known, masks, self._lane(elapsed), self._lane(tops)
+            # What came since the last refresh may come at once, however soon we ask.
+            reach = tops[self._units[where.counters]] * np.maximum(elapsed, span)
+            reach /= factors[:, None]
+            went, fact = counters.step(
+                old, counts, both, masks, self._lane(elapsed), self._lane(reach)
             )
-            rate = went.astype(np.float32) * self._lane(factors[:, None] / elapsed)
-            early = (elapsed >= 0) & (elapsed < max(EARLY * span, 1e-6))
-        np.copyto(rate, NAN, where=~fresh)
-        told = Fold()
-        if not fresh.all():
-            odd = had & known & ~fresh & ~self._lane_bool(early)
-            told = Fold(
-                moved=int(np.count_nonzero(went[had & known])),
-                backs=int(np.count_nonzero(odd & (counts < old))),
-                implausible=int(np.count_nonzero(odd & (counts > old))),
-            )
-        if early.any():
-            stay = self._lane_bool(early) & (fresh | (had & known & (counts == old)))
-            counts, known = np.where(stay, old, counts), np.where(stay, had, known)
-            rate = np.where(stay, self.rate[cells], rate)
-            now = np.where(stay.any(axis=1) if self._lanes else stay, then, now)
-        self.raw[cells], self.known[cells], self.rate[cells] = counts, known, rate
-        self.at[times] = now
-        self._coded[times] = self._codes(factors)[:, None]
-        if self.windows.wanted:
-            add = np.where(early, 0.0, elapsed)
-            self.windows.add(np.arange(len(self._signals))[where.counters], rows, rate, add)
-        return told
+            rate = went.astype(np.float32)
+            rate *= self._lane((factors[:, None] / elapsed).astype(np.float32))
+        np.copyto(rate, NAN, where=~fact)
+        wrong = both & ~fact
+        waits = self._waits(elapsed, span, had, wrong)
+        if waits is not None:
+            wrong &= ~self._lane(waits)
+        return Step(cells, codes, old, counts, known, stuck, both, wrong, rate, now, elapsed, waits)
 
-    def _fold_gauges(self, where: Layout, rows: Rows, block: Block, at: float) -> None:
-        cells, times = self._select(where.gauges, rows)
+    def _waits(self, elapsed: Floats, span: float, had: Bools, wrong: Bools) -> Bools | None:
+        """Say which rows have a baseline that is too young; (k, n), or None where none has.
+
+        A row of which something restarted does not wait: it begins anew at once.
+        """
+        soon = elapsed < max(EARLY * span, INSTANT)
+        if not soon.any():
+            return None
+        waits: Bools = soon & self._row(had) & ~(self._row(wrong) & (elapsed >= INSTANT))
+        return waits
+
+    def keep(self, step: Step, source: int, *, restarted: bool) -> None:
+        """Keep what a step found; of what ``restarted`` only the counts, as a new baseline."""
+        counts, known, rate, now = step.counts, step.known, step.rate, step.now
+        elapsed, cells, times = step.elapsed, step.where.all, step.where.times
+        if restarted:
+            rate = np.full_like(rate, np.nan)
+        elif step.waits is not None:
+            waits, late = self._lane(step.waits), self._lane(elapsed < INSTANT)
+            counts = np.where(waits, step.old, counts)
+            # A cell that is new while its row waits is taken up with the row's next baseline.
+            known = np.where(waits, self.known[cells] & (known | late), known)
+            rate = np.where(waits, np.where(known, self.rate[cells], NAN), rate)
+            now = np.where(step.waits, self.at[times], now)
+            elapsed = np.where(step.waits, 0.0, elapsed)
+        self.raw[cells], self.known[cells], self.rate[cells] = counts, known, rate
+        self.at[times], self._coded[times] = now, step.codes[:, None]
+        self._source[times] = source
+        if self.windows.wanted:
+            index = np.arange(len(self._signals))[step.where.index]
+            self.windows.add(index, step.where.rows, rate, elapsed)
+
+    def gauge(self, where: Layout, rows: At, block: Block, at: float, source: int) -> None:
+        """Take a block's gauges as they are."""
+        if not len(where.gauges):
+            return
+        cells = self._cells(where.gauges, rows)
         counts, known = block.counts[where.gauges_at], block.known[where.gauges_at]
         factors = block.factors[where.gauges_at]
         value = counts * factors.reshape(-1, *[1] * (counts.ndim - 1))
-        self.raw[cells], self.known[cells] = counts, known
-        self.rate[cells] = np.where(known, value, np.nan)
-        self.at[times] = at if block.ats is None else block.ats[where.gauges_at]
-        self._coded[times] = self._codes(factors)[:, None]
+        self.raw[cells.all], self.known[cells.all] = counts, known
+        self.rate[cells.all] = np.where(known, value, np.nan)
+        self.at[cells.times] = at if block.ats is None else block.ats[where.gauges_at]
+        self._coded[cells.times] = self._codes(factors)[:, None]
+        self._source[cells.times] = source
 
-    def _select(self, index: Rows, rows: Rows) -> tuple[Any, Any]:
-        """Give the index expressions of some signals' cells and times on some rows."""
+    def _cells(self, index: At, rows: At) -> Cells:
         if isinstance(index, slice) or isinstance(rows, slice):
-            return (index, ..., rows), (index, rows)
+            return Cells(index, rows, (index, ..., rows), (index, rows))
         lanes = [np.arange(n) for n in self._lanes]
-        return np.ix_(index, *lanes, rows), np.ix_(index, rows)
+        return Cells(index, rows, np.ix_(index, *lanes, rows), np.ix_(index, rows))
 
-    def _lane(self, values: Any) -> Rates:
-        """Spread (k, n) figures over the priorities, as float32."""
-        narrow: Rates = np.asarray(values).astype(np.float32)
-        return narrow[:, None, :] if self._lanes else narrow
-
-    def _lane_bool(self, values: Bools) -> Bools:
+    def _lane(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Spread (k, n) figures over the priorities."""
         return values[:, None, :] if self._lanes else values
 
-    def _ceilings(self, index: Rows, speed: Floats) -> Floats:
-        """Give the highest rates in base units a second; shape (k, n)."""
-        some = (
-            self._signals[index] if isinstance(index, slice) else [self._signals[i] for i in index]
-        )
-        by_unit = {unit: counters.ceiling(unit, speed) for unit in {s.unit for s in some}}
-        return np.stack([by_unit[s.unit] for s in some]) if some else np.empty((0, len(speed)))
+    def _row(self, cells: Bools) -> Bools:
+        """Say of which rows something holds on any priority."""
+        some: Bools = np.logical_or.reduce(cells, axis=1) if self._lanes else cells
+        return some
 
     def _codes(self, factors: Floats) -> NDArray[np.uint8]:
-        known = self._factors
-        return np.array([known.setdefault(f, len(known)) for f in factors.tolist()], dtype=np.uint8)
+        """Give the code of each factor; new factors get the next ones."""
+        key = factors.tobytes()
+        if key not in self._codes_of:
+            if len(self._codes_of) >= FACTORS:
+                self._codes_of.clear()
+            known = self._factors
+            codes = [known.setdefault(f, len(known)) for f in factors.tolist()]
+            self._codes_of[key] = np.array(codes, dtype=np.uint8)
+        return self._codes_of[key]
 
 
 def _masks(bits: NDArray[np.uint8], ndim: int) -> UInts:

@@ -41,8 +41,8 @@ class Windows:
                 continue
             known = np.isfinite(rate[at])
             seconds = np.where(known, elapsed[at], 0.0)
-            self._amount[0, slot, ..., rows] += np.where(known, rate[at], 0.0) * seconds
-            self._seconds[0, slot, ..., rows] += seconds
+            self._amount[0, slot][..., rows] += np.where(known, rate[at], 0.0) * seconds
+            self._seconds[0, slot][..., rows] += seconds
 
     def turn(self, now: float, window_seconds: float) -> None:
         """Begin a new span once the present one is a window long."""
