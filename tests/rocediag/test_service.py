@@ -270,6 +270,16 @@ class Broken:
         raise ZeroDivisionError
 
 
+@pytest.mark.parametrize(
+    ("interval", "took", "seconds"),
+    [(2.0, 0.01, 1.0), (10.0, 0.7, 7.0), (10.0, 3.0, 10.0), (2.0, 0.0, 1.0)],
+)
+def test_there_are_two_ticks_an_interval_unless_they_cost_too_much(
+    interval: float, took: float, seconds: float
+) -> None:
+    assert services.pace(interval, took) == seconds
+
+
 async def test_a_mistake_in_a_source_is_told_once_and_the_source_begins_anew(
     service: Service, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
