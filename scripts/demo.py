@@ -1,4 +1,3 @@
-# ruff: noqa: INP001 - a script, no module of a package
 """Shows what rocediag does: a fabric that gets sick in three ways, and who is to blame.
 
 It uses the command line alone: `lab` is the fabric, `serve` the daemon that watches it.
@@ -113,7 +112,7 @@ def tell(storm: str, environ: dict[str, str]) -> None:
 def begin(name: str, folder: Path, stack: ExitStack, *arguments: str) -> subprocess.Popen[bytes]:
     """Run a command of ours in the background, until the stack ends."""
     with (folder / f"{name}.log").open("wb") as log:
-        process = subprocess.Popen(  # noqa: S603 - our own program, and words of ours
+        process = subprocess.Popen(
             [ROCEDIAG, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -138,7 +137,7 @@ def ask(
     environ: dict[str, str], *arguments: str, must: bool = False
 ) -> subprocess.CompletedProcess[str]:
     """Run a command of ours to its end."""
-    done = subprocess.run(  # noqa: S603 - our own program, and words of ours
+    done = subprocess.run(
         [ROCEDIAG, *arguments], env=environ, text=True, capture_output=True, timeout=30, check=False
     )
     if must and done.returncode != 0:

@@ -118,7 +118,7 @@ class Daemon:
 
 def stored_findings(url: str, state: str | None) -> list[bytes]:
     """Give findings of a store, each as its JSON."""
-    from rocediag.store import open_store  # noqa: PLC0415 - SQL is heavy, and seldom needed here
+    from rocediag.store import open_store
 
     async def read() -> list[bytes]:
         async with open_store(url, readonly=True) as store:
@@ -129,7 +129,7 @@ def stored_findings(url: str, state: str | None) -> list[bytes]:
 
 def last_sign(url: str) -> "DaemonState | None":
     """Give the daemon's last sign of life in a store."""
-    from rocediag.store import open_store  # noqa: PLC0415 - SQL is heavy, and seldom needed here
+    from rocediag.store import open_store
 
     async def read() -> "DaemonState | None":
         async with open_store(url, readonly=True) as store:

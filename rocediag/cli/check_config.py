@@ -24,7 +24,7 @@ def check_config(
     if example:
         print(example_text(), end="")
         return
-    from rocediag.config import load  # noqa: PLC0415 - a command pays for what it uses
+    from rocediag.config import load
 
     loaded = load(config)
     for note in check_secrets(loaded):
@@ -38,7 +38,7 @@ def check_secrets(config: "Config") -> list[str]:
     Raises:
         ConfigError: a file of a secret cannot be used; a line for each.
     """
-    from rocediag.secrets import CREDENTIALS, Secrets  # noqa: PLC0415 - a command pays for itself
+    from rocediag.secrets import CREDENTIALS, Secrets
 
     secrets = Secrets(config.path.parent, os.environ)
     wrong: list[str] = []
@@ -67,8 +67,8 @@ def check_secrets(config: "Config") -> list[str]:
 
 def example_text() -> str:
     """Give a full configuration: what is written by hand, then the rules as they are."""
-    from analyzers.rule import discover  # noqa: PLC0415 - a command pays for what it uses
-    from rocediag.keys import keys  # noqa: PLC0415 - a command pays for what it uses
+    from analyzers.rule import discover
+    from rocediag.keys import keys
 
     text = files("rocediag").joinpath("example.toml").read_text(encoding="utf-8")
     for name, kind in sorted(discover().items()):

@@ -24,7 +24,7 @@ def upgrade(store: options.StoreUrl = None) -> None:
 
     The daemon does the same as it starts.
     """
-    from rocediag.store import upgrade as to_newest  # noqa: PLC0415 - SQL is heavy
+    from rocediag.store import upgrade as to_newest
 
     asyncio.run(to_newest(store or ask.configured_store()))
     print("the store is up to date")

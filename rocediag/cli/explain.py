@@ -29,8 +29,8 @@ def explain(
     A rule with its thresholds, or all that is known of a finding, with every step of the
     remedy. The first letters of an id are enough.
     """
-    from analyzers.rule import discover  # noqa: PLC0415 - arrays are heavy
-    from collector.strict import nearest  # noqa: PLC0415 - a command pays for what it uses
+    from analyzers.rule import discover
+    from collector.strict import nearest
 
     rules = discover()
     if what in rules:
@@ -60,7 +60,7 @@ def _finding(finding: FindingView, rule: "type[Judgement] | None") -> None:
 
 def _rule(name: str, rule: "type[Judgement]", *, json: bool) -> None:
     """Show what a rule means, and what can be set of it."""
-    from rocediag.keys import keys  # noqa: PLC0415 - a command pays for what it uses
+    from rocediag.keys import keys
 
     text, thresholds = inspect.getdoc(rule) or "", list(keys(rule))
     if json:

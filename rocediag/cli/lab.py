@@ -27,7 +27,7 @@ def lab(context: typer.Context, folder: options.LabDir = None) -> None:
     """
     if context.invoked_subcommand is not None:
         return
-    from rocediag.lab.run import run_lab  # noqa: PLC0415 - pysnmp is heavy
+    from rocediag.lab.run import run_lab
 
     asyncio.run(run_lab(_named(folder)))
 
@@ -38,14 +38,14 @@ def inject(
     folder: options.LabDir = None,
 ) -> None:
     """Let something go wrong in a lab that runs."""
-    from rocediag.lab import control  # noqa: PLC0415 - a command pays for what it uses
+    from rocediag.lab import control
 
     print(json.dumps(control.inject(_named(folder), scenario, device)))
 
 
 def clear(folder: options.LabDir = None) -> None:
     """End all that was injected."""
-    from rocediag.lab import control  # noqa: PLC0415 - a command pays for what it uses
+    from rocediag.lab import control
 
     control.clear(_named(folder))
 

@@ -21,8 +21,8 @@ def record(
 
     The folder holds all that the daemon takes in meanwhile.
     """
-    from rocediag.recorder import Recorded, prepare  # noqa: PLC0415 - pays for itself
-    from rocediag.recorder import record as write  # noqa: PLC0415 - pays for itself
+    from rocediag.recorder import Recorded, prepare
+    from rocediag.recorder import record as write
 
     prepare(folder)
     recorded, stopped = Recorded(), False

@@ -26,7 +26,7 @@ def replay(
     As the daemon would have judged it live. The exit code is 0 for clean, 1 for faulty, 4 for
     unknown.
     """
-    from rocediag.replay import judge  # noqa: PLC0415 - arrays are heavy
+    from rocediag.replay import judge
 
     judged = judge(folder)
     for why, count in judged.bad_lines.items():

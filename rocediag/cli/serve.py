@@ -13,8 +13,8 @@ _LEVELS = ((logging.ERROR, 3), (logging.WARNING, 4))
 
 def serve(config: options.ConfigPath = options.CONFIG) -> None:
     """Watch a fabric until told to stop."""
-    from rocediag.config import load  # noqa: PLC0415 - a command pays for what it uses
-    from rocediag.service import run  # noqa: PLC0415 - a command pays for what it uses
+    from rocediag.config import load
+    from rocediag.service import run
 
     _log_to_stderr()
     asyncio.run(run(load(config), os.environ))

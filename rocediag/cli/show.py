@@ -16,7 +16,7 @@ _VERDICTS = {"clean": "green", "faulty": "bold red", "unknown": "yellow"}
 
 def console() -> "Console":
     """Give the terminal; elsewhere 80 columns, no colour."""
-    from rich.console import Console  # noqa: PLC0415 - only who prints pays for it
+    from rich.console import Console
 
     width = None if sys.stdout.isatty() else 80
     return Console(markup=False, highlight=False, emoji=False, width=width)
