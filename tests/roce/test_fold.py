@@ -117,9 +117,7 @@ def assert_same(fabric: Fabric, reference: Reference) -> None:
     assert fabric.counts.implausible == reference.implausible
 
 
-@settings(deadline=None, max_examples=120)
-@given(seed=st.integers(0, 2**32), polls=st.integers(2, 14), refresh=st.sampled_from((0, 0, 15)))
-def test_folding_is_what_the_reference_says(seed: int, polls: int, refresh: int) -> None:
+def compare(seed: int, polls: int, refresh: float) -> None:
     device = Device("leaf1", "switch", "leaf", refresh_seconds=refresh)
     fabric = Fabric(Site(), [device], [Port("leaf1", p, s) for p, s in SPEEDS.items()])
     reference, agent = Reference(device, SPEEDS), Agent(random.Random(seed))
@@ -128,3 +126,15 @@ def test_folding_is_what_the_reference_says(seed: int, polls: int, refresh: int)
         fabric.fold(batch)
         reference.fold(batch)
         assert_same(fabric, reference)
+
+
+@settings(deadline=None, max_examples=120)
+@given(seed=st.integers(0, 2**32), polls=st.integers(2, 14), refresh=st.sampled_from((0, 0, 15)))
+def test_folding_is_what_the_reference_says(seed: int, polls: int, refresh: int) -> None:
+    compare(seed, polls, refresh)
+
+
+@pytest.mark.soak
+def test_folding_is_what_the_reference_says_of_many_agents() -> None:
+    for seed in range(1000):
+        compare(seed, 25, 15.0 * (seed % 3 == 0))
