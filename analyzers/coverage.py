@@ -6,10 +6,11 @@ device's declared interval.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
+from analyzers.view import paces
 from roce.fabric import Fabric
 from roce.model import Bools, Floats, Ints, State
 
@@ -18,6 +19,9 @@ ENOUGH: Final = 0.8
 
 DISTINCT: Final = 0.5
 """A sample this share of an interval after the last is another one."""
+
+TOGETHER: Final = 1.5
+"""Paces by which PFC may be older than bytes and still be of one sample."""
 
 
 class Coverage:
@@ -30,6 +34,7 @@ class Coverage:
         self._counts: tuple[Ints, Ints] = (np.zeros(0, np.int64), np.zeros(0, np.int64))
         self._began: tuple[float | None, float | None] = (None, None)
         self._last_at: Floats = np.empty(0)
+        self._measured: Bools | None = None
 
     def step(self, now: float) -> None:
         """Count what is newly known."""
@@ -37,9 +42,12 @@ class Coverage:
         self._counts = (_grown(self._counts[0], rows, 0), _grown(self._counts[1], rows, 0))
         self._last_at = _grown(self._last_at, rows, -np.inf)
         at, known = _sampled(fabric)
-        new = known & (at - self._last_at >= DISTINCT * fabric.interval_seconds)
+        since = at - self._last_at
+        back = since < -TOGETHER * fabric.interval_seconds
+        new = known & ((since >= DISTINCT * fabric.interval_seconds) | back)
         self._counts[0][new] += 1
         self._last_at[new] = at[new]
+        self._measured = None
         if self._span is not None:
             if self._began[0] is None:
                 self._began = (now, None)
@@ -48,20 +56,30 @@ class Coverage:
                 self._began = (now, self._began[0])
 
     def measured(self) -> Bools:
-        """Say which rows were known in enough of the samples due."""
+        """Say which rows were known in enough of the samples due; (rows,)."""
+        if self._measured is None or len(self._measured) != self._fabric.count:
+            self._measured = self._judge()
+        return self._measured
+
+    def _judge(self) -> Bools:
         fabric = self._fabric
-        first, last = fabric.first_at, fabric.latest_at
+        first, last = self.since, fabric.latest_at
         if first is None or last is None:
             return np.zeros(fabric.count, dtype=np.bool_)
-        pace = fabric.interval_seconds
-        since = self._began[1] if self._began[1] is not None else self._began[0]
-        if since is not None:
-            # The first sample of a span is due an interval before it is counted.
-            first = max(first, since - float(pace.max(initial=0)))
-        due = np.maximum(np.floor((last - first) / pace + 0.5), 1)
+        due = np.maximum(np.floor((last - first) / paces(fabric)[1] + 0.5), 1)
         total = sum(_grown(c, fabric.count, 0) for c in self._counts)
         enough: Bools = total >= ENOUGH * due
         return enough
+
+    @property
+    def since(self) -> float | None:
+        """From when on samples are counted, in unix seconds; None before any came."""
+        first = self._fabric.first_at
+        began = self._began[1] if self._began[1] is not None else self._began[0]
+        if first is None or began is None:
+            return first
+        # The first sample counted in a span was due an interval before.
+        return max(first, began - float(self._fabric.interval_seconds.max(initial=0)))
 
     def share(self) -> float:
         """Give the share of all link ends that were measured; 0 without links."""
@@ -69,38 +87,39 @@ class Coverage:
 
     def around(self, device: str, path: Iterable[int]) -> float:
         """Give the share over the link ends of a device and of a path (rows)."""
-        rows = np.union1d(self._fabric.rows_of(device), np.array(list(path), dtype=np.int64))
+        own = self._fabric.rows_of(device).tolist()
+        rows = np.array(list(dict.fromkeys((*own, *path))), dtype=np.int64)
         return self._share(rows[self._fabric.peer[rows] >= 0])
 
     def _share(self, rows: Ints) -> float:
-        return float(self.measured()[rows].mean()) if len(rows) else 0.0
+        return int(np.count_nonzero(self.measured()[rows])) / len(rows) if len(rows) else 0.0
 
     def unmeasured(self) -> Iterator[str]:
         """Say in words what was not measured, device by device, and why."""
-        measured, fabric = self.measured(), self._fabric
-        linked = fabric.peer >= 0
-        for device in fabric.devices:
-            if fabric.last_at(device) is None:
+        for device, ends, gone in self._gaps():
+            if self._fabric.last_at(device) is None:
                 yield f"{device}: not polled"
-                continue
-            rows = fabric.rows_of(device)
-            rows = rows[linked[rows]]
-            gone = int(np.count_nonzero(~measured[rows]))
-            if gone == len(rows) > 0:
+            elif gone == ends:
                 yield f"{device}: not measured ({self._why(device)})"
-            elif gone:
-                yield f"{device}: {gone} of {len(rows)} ends not measured ({self._why(device)})"
+            else:
+                yield f"{device}: {gone} of {ends} ends not measured ({self._why(device)})"
 
     def blind(self) -> bool:
         """Whether some device was not measured at all."""
-        measured, fabric = self.measured(), self._fabric
-        linked = fabric.peer >= 0
-        for device in fabric.devices:
-            rows = fabric.rows_of(device)
-            rows = rows[linked[rows]]
-            if fabric.last_at(device) is None or (len(rows) and not measured[rows].any()):
-                return True
-        return False
+        return any(
+            gone == ends or self._fabric.last_at(device) is None
+            for device, ends, gone in self._gaps()
+        )
+
+    def _gaps(self) -> Iterator[tuple[str, int, int]]:
+        """Give the devices that lack something: their link ends, and how many lack it."""
+        fabric, linked = self._fabric, self._fabric.peer >= 0
+        size = len(fabric.devices)
+        ends = np.bincount(fabric.device_of[linked], minlength=size)
+        gone = np.bincount(fabric.device_of[linked & ~self.measured()], minlength=size)
+        for number, device in enumerate(fabric.devices):
+            if gone[number] or fabric.last_at(device) is None:
+                yield device, int(ends[number]), int(gone[number])
 
     def _why(self, device: str) -> str:
         states = self._fabric.states(device)
@@ -112,13 +131,17 @@ class Coverage:
 
 
 def _sampled(fabric: Fabric) -> tuple[Floats, Bools]:
-    """Give when each row's PFC and bytes were last known together, and whether they are."""
-    frames, seconds = fabric.rate("pfc_rx_frames"), fabric.rate("pfc_rx_pause_seconds")
-    pfc = (np.isfinite(frames) | np.isfinite(seconds)).all(axis=0)
-    known = pfc & np.isfinite(fabric.rate("tx_bytes"))
-    at = np.fmax(fabric.sampled_at("pfc_rx_frames"), fabric.sampled_at("pfc_rx_pause_seconds"))
-    return np.minimum(at, fabric.sampled_at("tx_bytes")), known
+    """Give when each row's bytes were last known with its PFC, and whether they are.
+
+    Pause time alone may be polled more slowly than bytes; it holds until it is due again.
+    """
+    at, (slow, fast) = fabric.sampled_at("tx_bytes"), paces(fabric)
+    pfc: Bools = np.zeros(fabric.count, dtype=np.bool_)
+    for name, pace in (("pfc_rx_frames", fast), ("pfc_rx_pause_seconds", slow)):
+        new = at - fabric.sampled_at(name) < TOGETHER * pace
+        pfc |= np.isfinite(fabric.rate(name)).all(axis=0) & new
+    return at, pfc & np.isfinite(fabric.rate("tx_bytes"))
 
 
-def _grown(old: np.ndarray, size: int, fill: float) -> np.ndarray:
+def _grown(old: np.ndarray, size: int, fill: float) -> Any:
     return np.concatenate((old, np.full(size - len(old), fill, dtype=old.dtype)))

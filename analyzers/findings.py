@@ -1,28 +1,34 @@
 """From an incident to the finding that a person reads."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
 
-from analyzers.coverage import Coverage
-from analyzers.incident import Candidate, Incident
-from analyzers.rule import Judgement, Where
-from analyzers.tree import Branch
+from analyzers.incident import Candidate, Incident, Key
+from analyzers.rule import Judgement, Rule, Where
+from analyzers.view import PAUSED
 from roce.fabric import Fabric
-from roce.model import Finding, Place, Severity, Symptom, Victim
+from roce.model import Finding, Place, Severity, Symptom
 
-SEVERITIES: Final = (None, Severity.INFO, Severity.WARNING, Severity.CRITICAL)
-
-Key = tuple[str, str, str | None, int | None]
-"""Rule, device, port, priority: at most one open finding has it."""
+_SEVERITIES: Final = (Severity.INFO, Severity.WARNING, Severity.CRITICAL)
 
 ONE_END: Final = 0.8
 """Confidence where only one end of the root's cable is measured."""
 
 GUESSED: Final = 0.7
 """Confidence left where "how hard" comes from frames rather than from durations."""
+
+
+def severity(level: int) -> Severity:
+    """Give the severity of a level from 1 to 3."""
+    return _SEVERITIES[level - 1]
+
+
+def level(finding: Finding) -> int:
+    """Give the level of a finding's severity."""
+    return _SEVERITIES.index(finding.severity) + 1
 
 
 def identity(key: Key, began_at: float) -> str:
@@ -39,18 +45,6 @@ def key_of(finding: Finding) -> Key:
     return finding.rule, root.device, root.port, root.priority
 
 
-def candidate_key(candidate: Candidate) -> Key:
-    """Give the key of a candidate that speaks for itself."""
-    p = candidate.place
-    return candidate.rule, p.device, p.port, p.priority
-
-
-def root_of(incident: Incident) -> Place:
-    """Give the root: the speaker's place, without its port where several ports are at fault."""
-    place = incident.speaker.place
-    return Place(place.device, None, place.priority) if incident.suspects else place
-
-
 def where(fabric: Fabric, place: Place) -> Where:
     """Give a place with what is at the other end of its cable."""
     about = fabric.devices.get(place.device)
@@ -63,64 +57,43 @@ def where(fabric: Fabric, place: Place) -> Where:
         about.platform if about else "",
         fabric.devices[end.device].platform if end else "",
         about is not None and about.kind == "host",
+        fabric.site,
     )
 
 
-def build(
-    incident: Incident,
-    rule: Judgement,
-    fabric: Fabric,
-    coverage: Coverage,
-    branch: Branch | None,
-    suffering: Sequence[Victim],
-) -> Finding:
-    """Make the finding of an incident."""
-    speaker, root = incident.speaker, root_of(incident)
-    key = (speaker.rule, root.device, root.port, root.priority)
-    there = where(fabric, speaker.place)
-    rows = branch.path if branch is not None else ()
-    severity = SEVERITIES[speaker.level]
-    assert severity is not None, "a candidate has a level"
-    return Finding(
-        id=identity(key, speaker.began_at),
-        rule=speaker.rule,
-        severity=severity,
-        state="open",
-        began_at=speaker.began_at,
-        found_at=speaker.found_at,
-        root=root,
-        suspects=tuple(incident.suspects),
-        victims=tuple(suffering),
-        symptoms=tuple(
-            dict.fromkeys(Symptom(s.rule, s.place.device, s.place.port) for s in incident.symptoms)
-        ),
-        path=tuple(f"{fabric.ends[r].device}:{fabric.ends[r].port}" for r in rows),
-        confidence=confidence(fabric, speaker),
-        coverage=round(coverage.around(root.device, rows), 4),
-        evidence=evidence(fabric, speaker),
-        summary=rule.summary(there, speaker.figures),
-        figures=speaker.figures,
-        remedy=rule.remedy(there, speaker.figures),
-    )
+def symptoms(incident: Incident, before: Iterable[Symptom] = ()) -> tuple[Symptom, ...]:
+    """Give an incident's symptoms, after those that it had before."""
+    speaker = incident.speaker
+    now = (Symptom(c.rule, c.place.device, c.place.port) for c in incident.symptoms)
+    itself = Symptom(speaker.rule, speaker.place.device, speaker.place.port)
+    return tuple(s for s in dict.fromkeys((*before, *now)) if s != itself)
 
 
-def evidence(fabric: Fabric, candidate: Candidate) -> str:
-    """Say what the judgement rests on: settings, durations, or frames."""
-    if candidate.row is None:
+def evidence(fabric: Fabric, candidate: Candidate, rule: Judgement) -> str:
+    """Say what a judgement rests on: settings, durations, or frames."""
+    if candidate.row is None or not isinstance(rule, Rule):
         return "config"
-    if "asserted" not in candidate.figures:
-        return "measured"
-    other = int(fabric.peer[candidate.row])
-    durations = other >= 0 and bool(fabric.held().measured[candidate.lane or 0, other])
-    return "measured" if durations else "estimated"
+    held = fabric.held()
+    lane, estimated, needs = candidate.lane or 0, False, rule.needs
+    if "asserted" in needs:
+        other = int(fabric.peer[candidate.row])
+        estimated = other < 0 or not held.measured[lane, other]
+    elif "held" in needs:
+        # What the device holds are the queues at the far ends of its cables.
+        others = fabric.peer[fabric.rows_of(candidate.place.device)]
+        others = others[others >= 0]
+        with np.errstate(invalid="ignore"):
+            holds = held.share[lane, others] >= PAUSED
+        estimated = not held.measured[lane, others][holds].all()
+    return "estimated" if estimated else "measured"
 
 
-def confidence(fabric: Fabric, candidate: Candidate) -> float:
+def confidence(fabric: Fabric, candidate: Candidate, rests_on: str) -> float:
     """Say how sure the root is: less where one end of its cable is not measured."""
     if candidate.row is None:
         return 1.0
     other = int(fabric.peer[candidate.row])
-    seen = np.isfinite(fabric.rate("tx_bytes"))
-    both = other >= 0 and bool(seen[candidate.row]) and bool(seen[other])
+    seen = fabric.rate("tx_bytes")
+    both = other >= 0 and bool(np.isfinite(seen[[candidate.row, other]]).all())
     sure = 1.0 if both else ONE_END
-    return round(sure * (GUESSED if evidence(fabric, candidate) == "estimated" else 1.0), 2)
+    return round(sure * (GUESSED if rests_on == "estimated" else 1.0), 2)

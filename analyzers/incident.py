@@ -3,13 +3,13 @@
 Pure: candidates and the pause graph go in, incidents come out.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from analyzers.rule import Figures, Judgement
 from analyzers.tree import Branch
-from roce.model import End, Ints, Place
+from roce.model import Place
 
 PRECEDENCE: Final = (
     "pfc_deadlock",
@@ -31,42 +31,66 @@ PRECEDENCE: Final = (
 FOLLOWS: Final = frozenset({"cnp_flood"})
 """Rules whose figures travel with a congestion, so that anywhere near it they are a symptom."""
 
+LOUD: Final = 2
+"""The level from which somebody is woken."""
+
+Key = tuple[str, str, str | None, int | None]
+"""Rule, device, port, priority: at most one open finding has it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A rule that holds at one place; ``next_to`` is the device at the other end of its cable.
+    """A rule that holds at one place.
 
-    ``row`` and ``lane`` are None for facts.
+    ``level`` is the highest that held, ``level_now`` that of the newest sample; ``seen`` says
+    whether it can be judged now. A candidate of counters has a ``row`` and a ``lane`` (its
+    priority's place, None where it is about all); ``queue`` is the row of the egress queue that
+    it is about, ``cable`` the lower row of that cable's ends, and ``next_to`` the device at its
+    other end. A fact has none of these.
     """
 
     rule: str
     place: Place
     level: int
+    level_now: int
+    seen: bool
     began_at: float
     found_at: float
-    sampled_at: float
-    figures: Figures
+    figures: Figures = field(default_factory=dict)
     row: int | None = None
     lane: int | None = None
+    queue: int = -1
+    cable: int = -1
     next_to: str | None = None
+
+    @property
+    def key(self) -> Key:
+        """The key of a finding in which it speaks for itself."""
+        return self.rule, self.place.device, self.place.port, self.place.priority
 
 
 @dataclass(slots=True)
 class Incident:
-    """One trouble: the candidate that speaks, and the others that are its symptoms."""
+    """One trouble: the candidate that speaks, and the others that are its symptoms.
+
+    ``suspects`` are the ports where it is about a device rather than one of its ports.
+    """
 
     speaker: Candidate
     symptoms: list[Candidate] = field(default_factory=list)
     suspects: list[Place] = field(default_factory=list)
 
+    @property
+    def root(self) -> Place:
+        """The speaker's place, without its port where it is about a device."""
+        place = self.speaker.place
+        return Place(place.device, None, place.priority) if self.suspects else place
 
-@dataclass(frozen=True, slots=True)
-class Region:
-    """What a root's trouble reaches: its own cable, the ends it holds, the devices between."""
-
-    cable: frozenset[End]
-    ends: frozenset[End]
-    devices: frozenset[str]
+    @property
+    def key(self) -> Key:
+        """The key of its finding."""
+        root = self.root
+        return self.speaker.rule, root.device, root.port, root.priority
 
 
 def rank(candidate: Candidate) -> int:
@@ -76,84 +100,120 @@ def rank(candidate: Candidate) -> int:
     return len(PRECEDENCE)
 
 
+def _order(candidate: Candidate) -> tuple[bool, int, int, float, str, str]:
+    """What is loud speaks before what is not, whatever it is."""
+    place = candidate.place
+    quiet = candidate.level < LOUD
+    where = place.device, place.port or ""
+    return (quiet, rank(candidate), -candidate.level, candidate.began_at, *where)
+
+
 def incidents(
     candidates: Sequence[Candidate],
     rules: Mapping[str, Judgement],
-    region_of: Callable[[Candidate], Region],
+    branch_of: Callable[[Candidate], Branch],
+    devices_of: Callable[[Branch], Collection[str]],
+    bonds: Mapping[Key, Key],
+    devices_open: Collection[Key],
 ) -> list[Incident]:
-    """Group candidates, each into one incident; ``region_of`` is asked of those with a row."""
-    counted = [c for c in candidates if c.row is not None]
-    counted.sort(key=lambda c: (rank(c), -c.level, c.began_at, c.place.device, c.place.port or ""))
-    free = dict.fromkeys(map(id, counted))
-    by_device: dict[str | None, list[Candidate]] = {}
-    for c in counted:
-        for device in {c.place.device, c.next_to}:
-            by_device.setdefault(device, []).append(c)
+    """Group candidates, each into one incident.
 
-    def take(mine: Iterable[Candidate]) -> list[Candidate]:
-        taken = {id(c): c for c in mine if id(c) in free}
-        for number in taken:
-            del free[number]
-        return list(taken.values())
-
+    ``branch_of`` gives what hangs on a candidate of counters, ``devices_of`` the devices that a
+    branch touches. ``bonds`` says whose symptom each was before: it stays so while both last.
+    ``devices_open`` are the keys of open findings about devices: they stay about devices.
+    """
+    free = _Free(sorted((c for c in candidates if c.row is not None), key=_order), bonds)
     found: list[Incident] = []
     for fact in candidates:
         if fact.row is None:
-            here = by_device.get(fact.place.device, ())
-            found.append(Incident(fact, take(c for c in here if _explained(fact, c, rules))))
-    for root in counted:
-        if id(root) not in free:
-            continue
-        take((root,))
-        region = region_of(root)
-        near = (c for device in region.devices for c in by_device.get(device, ()))
-        found.append(Incident(root, take(c for c in near if _reaches(region, root, c))))
-    return _by_device(found, rules)
+            explains = rules[fact.rule].explains
+            there = free.take(c for c in free.at(fact.place.device) if c.rule in explains)
+            found.append(Incident(fact, there))
+    for root in free.in_order():
+        mine = free.take(_symptoms(root, branch_of(root), devices_of, free))
+        found.append(Incident(root, mine))
+    return _by_device(found, rules, devices_open)
 
 
-def _explained(fact: Candidate, other: Candidate, rules: Mapping[str, Judgement]) -> bool:
-    """A fact takes a counter finding only where it names it, at its own device."""
-    return other.rule in rules[fact.rule].explains and other.place.device == fact.place.device
+class _Free:
+    """The candidates that belong to no incident yet, by what they are looked for."""
+
+    def __init__(self, ordered: Sequence[Candidate], bonds: Mapping[Key, Key]) -> None:
+        self._left = {id(c): c for c in ordered}
+        self._ordered = ordered
+        self._queues: dict[int, list[Candidate]] = {}
+        self._cables: dict[int, list[Candidate]] = {}
+        self._devices: dict[str, list[Candidate]] = {}
+        self._bound: dict[Key, list[Candidate]] = {}
+        self.following: dict[str, list[Candidate]] = {}
+        for c in ordered:
+            self._queues.setdefault(c.queue, []).append(c)
+            self._cables.setdefault(c.cable, []).append(c)
+            self._devices.setdefault(c.place.device, []).append(c)
+            if c.key in bonds:
+                self._bound.setdefault(bonds[c.key], []).append(c)
+            if c.rule in FOLLOWS:
+                for device in {c.place.device, c.next_to or c.place.device}:
+                    self.following.setdefault(device, []).append(c)
+
+    def in_order(self) -> Iterator[Candidate]:
+        for c in self._ordered:
+            if self._left.pop(id(c), None) is not None:
+                yield c
+
+    def at(self, device: str) -> Sequence[Candidate]:
+        return self._devices.get(device, ())
+
+    def about(self, queue: int) -> Sequence[Candidate]:
+        return self._queues.get(queue, ())
+
+    def with_root(self, root: Candidate) -> Iterator[Candidate]:
+        """Give those on a root's cable, and those that were its symptoms before."""
+        yield from self._cables[root.cable]
+        yield from self._bound.get(root.key, ())
+
+    def take(self, some: Iterator[Candidate]) -> list[Candidate]:
+        return [c for c in some if self._left.pop(id(c), None) is not None]
 
 
-def _reaches(region: Region, root: Candidate, other: Candidate) -> bool:
-    """Whether another candidate stands on the root's cable or on a way through its queue."""
-    end = End(other.place.device, other.place.port or "")
-    if end in region.cable:
-        return True
-    if other.rule in FOLLOWS:
-        near = {other.place.device, other.next_to}
-        return root.rule not in FOLLOWS and not near.isdisjoint(region.devices)
-    return rank(other) > rank(root) and end in region.ends
+def _symptoms(
+    root: Candidate,
+    branch: Branch,
+    devices_of: Callable[[Branch], Collection[str]],
+    free: _Free,
+) -> Iterator[Candidate]:
+    """Give those that a root explains: on its own cable, on a way through it, or following it."""
+    yield from free.with_root(root)
+    for queue in branch.waiting:
+        for other in free.about(queue):
+            if rank(other) > rank(root) and other.lane in {root.lane, None}:
+                yield other
+    if free.following and root.rule not in FOLLOWS:
+        for device in devices_of(branch):
+            yield from free.following.get(device, ())
 
 
-def _by_device(found: list[Incident], rules: Mapping[str, Judgement]) -> list[Incident]:
-    """Make one incident of a device's settings that are wrong on several of its ports."""
-    merged: dict[tuple[str, str, int | None], Incident] = {}
+def _by_device(
+    found: list[Incident], rules: Mapping[str, Judgement], devices_open: Collection[Key]
+) -> list[Incident]:
+    """Make one incident of a device's settings that are wrong on several of its ports.
+
+    A finding about a device stays one while any of its ports is at fault.
+    """
+    merged: dict[Key, list[Incident]] = {}
     rest: list[Incident] = []
     for incident in found:
         speaker = incident.speaker
-        if not rules[speaker.rule].per_device:
+        if rules[speaker.rule].per_device:
+            key: Key = (speaker.rule, speaker.place.device, None, speaker.place.priority)
+            merged.setdefault(key, []).append(incident)
+        else:
             rest.append(incident)
-            continue
-        key = (speaker.rule, speaker.place.device, speaker.place.priority)
-        first = merged.setdefault(key, incident)
-        if first is not incident:
-            first.suspects.append(speaker.place)
-            first.symptoms += incident.symptoms
-    for incident in merged.values():
-        if incident.suspects:
-            incident.suspects.insert(0, incident.speaker.place)
-    return rest + list(merged.values())
-
-
-def region(branch: Branch, ends: Sequence[End], peer: Ints) -> Region:
-    """Give what a root reaches: the queues of its branch, by both ends of their cables."""
-    rows = {branch.root, *branch.queues}
-    both = rows | {int(peer[r]) for r in rows if peer[r] >= 0}
-    own = {branch.root, int(peer[branch.root])} - {-1}
-    return Region(
-        frozenset(ends[r] for r in own),
-        frozenset(ends[r] for r in both),
-        frozenset(ends[r].device for r in both),
-    )
+    for key, some in merged.items():
+        some.sort(key=lambda i: _order(i.speaker))
+        first = some[0]
+        if len(some) > 1 or key in devices_open:
+            first.suspects = [i.speaker.place for i in some]
+        first.symptoms = [s for i in some for s in i.symptoms]
+        rest.append(first)
+    return rest

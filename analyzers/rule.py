@@ -16,7 +16,7 @@ import numpy as np
 
 from analyzers.view import View, signals_of
 from roce.fabric import Fabric
-from roce.model import Bools, Levels, Place
+from roce.model import Bools, Levels, Place, Site
 from roce.signals import Scope
 
 Figures = dict[str, float | int | str | None]
@@ -27,13 +27,17 @@ UNDECIDED = -1
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A place with what stands at the other end of its cable, for words and commands."""
+    """A place with what stands at the other end of its cable, for words and commands.
+
+    ``site`` is what the fabric means to be.
+    """
 
     place: Place
     peer: Place | None
     platform: str
     peer_platform: str
     is_host: bool
+    site: Site
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

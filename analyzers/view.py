@@ -4,13 +4,13 @@ A figure has the shape of a queue signal, (lossless priorities, rows), or of a p
 (rows,), and a time for each row: that of the newest sample it was made of. NaN is unknown.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
 import numpy as np
 
 from roce.fabric import Fabric
-from roce.model import Bools, Floats, Rates
+from roce.model import Floats, Rates
 from roce.signals import SIGNALS
 
 BITS = np.float32(8)
@@ -36,26 +36,41 @@ class View:
         return self._made[name]
 
     def at(self, name: str) -> Floats:
-        """Give when each row of a figure was last sampled, in unix seconds; shape (rows,)."""
-        made_of = SOURCES.get(name)
-        if made_of is None:
-            return self.fabric.sampled_at(name)
-        own, peers = made_of
-        times = [self.fabric.sampled_at(s) for s in own]
-        times += [self._time_at_peer(self.fabric.sampled_at(s)) for s in peers]
-        newest = times[0]
-        for more in times[1:]:
-            newest = np.fmax(newest, more)
+        """Give when each row of a figure was last sampled, in unix seconds; shape (rows,).
+
+        It is the time of the newest signal that the figure is made of.
+        """
+        newest: Floats = np.full(self.fabric.count, np.nan)
+        for times, _ in self._samples(name):
+            newest = np.fmax(newest, times)
         return newest
 
-    def _time_at_peer(self, times: Floats) -> Floats:
-        found: Floats = np.where(self.fabric.peer >= 0, times[self.fabric.peer], np.nan)
+    def pace(self, name: str) -> Floats:
+        """Give how often each row of a figure is renewed, in seconds; shape (rows,).
+
+        It is the pace of the quickest signal that was ever sampled there; NaN before any was.
+        """
+        quickest: Floats = np.full(self.fabric.count, np.nan)
+        for times, paces in self._samples(name):
+            quickest = np.fmin(quickest, np.where(np.isfinite(times), paces, np.nan))
+        return quickest
+
+    def _samples(self, name: str) -> Iterator[tuple[Floats, Floats]]:
+        """Give, by signal of a figure, when it was sampled and how often it should be."""
+        own, peers = ((name,), ()) if name in SIGNALS else SOURCES[name]
+        for signals, over in ((own, _same), (peers, self._at_peer)):
+            for signal in signals:
+                paces = self._paces[SIGNALS[signal].fast]
+                yield over(self.fabric.sampled_at(signal)), over(paces)
+
+    def _at_peer(self, values: Floats) -> Floats:
+        found: Floats = np.where(self.fabric.peer >= 0, values[self.fabric.peer], np.nan)
         return found
 
     @cached_property
-    def measured(self) -> Bools:
-        """Whether the held share of each egress queue comes from durations."""
-        return self.fabric.held().measured
+    def _paces(self) -> tuple[Floats, Floats]:
+        """How often the slow and the fast signals of each row give a rate, in seconds."""
+        return paces(self.fabric)
 
     def _held(self) -> Rates:
         """Share of time this port's egress queue is held by its peer."""
@@ -68,27 +83,67 @@ class View:
     def _fan_in(self) -> Rates:
         """How many ports of a device hold the queue that feeds them, at each of its ports."""
         holding = self.figure("asserted") >= PAUSED
-        number = self.fabric.device_of
-        size = len(self.fabric.devices)
-        counts = [np.bincount(number[lane], minlength=size)[number] for lane in holding]
-        return np.array(counts, dtype=np.float32)
+        number, size = self.fabric.device_of, len(self.fabric.devices)
+        counts = np.zeros(holding.shape, dtype=np.float32)
+        for lane, held in enumerate(holding):
+            counts[lane] = np.bincount(number[held], minlength=size)[number]
+        return counts
 
     def _hardest(self) -> Rates:
         """The hardest that a device holds any queue that feeds it, at each of its ports."""
-        asserted = np.nan_to_num(self.figure("asserted"))
+        return self._worst(self.figure("asserted"))
+
+    def _spills(self) -> Rates:
+        """The hardest that a device holds a queue that feeds it for want of its own egress.
+
+        What a device holds may wait for one of its egress queues that is held itself: then the
+        trouble is further on. Traffic goes up and then down, so what comes from a switch waits
+        for a queue towards a host, and what comes from a host may wait for any. NaN where some
+        queue towards a host is held, since that may explain all.
+        """
+        to_host, held = self.figure("to_host") > 0, self.figure("held")
+        asserted = self.figure("asserted")
+        from_hosts = self._worst(np.where(to_host, asserted, 0))
+        from_switches = self._worst(np.where(to_host, 0, asserted))
+        up_held = self._worst(np.where(to_host, 0, held)) >= PAUSED
+        down_held = self._worst(np.where(to_host, held, 0)) >= PAUSED
+        spills = np.fmax(from_switches, np.where(up_held, 0, from_hosts))
+        return np.where(down_held, np.float32(np.nan), spills).astype(np.float32)
+
+    def _share(self, part: str, whole: str) -> Rates:
+        """Give a signal as a share of another; nothing of nothing is known to be nothing."""
+        some, all_of = self.fabric.rate(part), self.fabric.rate(whole)
+        return np.where((some == 0) & (all_of == 0), np.float32(0), some / all_of)
+
+    def _worst(self, values: Rates) -> Rates:
+        """Give the largest value among a device's ports, at each of them; unknown is none."""
         number = self.fabric.device_of
-        found = np.zeros((len(asserted), len(self.fabric.devices)), dtype=np.float32)
-        for lane, values in enumerate(asserted):
-            np.maximum.at(found[lane], number, values)
+        found = np.zeros((len(values), len(self.fabric.devices)), dtype=np.float32)
+        for lane, row in enumerate(np.nan_to_num(values)):
+            np.maximum.at(found[lane], number, row)
         return found[:, number]
 
     def _leaf_pauses(self) -> Rates:
         """The hardest that the device at the other end holds any queue that feeds it."""
         return self.fabric.at_peer(self.figure("hardest"))
 
+    def _leaf_line(self) -> Rates:
+        """Share of line that the other end sends on the priority, as it counts itself."""
+        sent = self.fabric.rate("prio_tx_bytes") * BITS / self._speed
+        return self.fabric.at_peer(sent)
+
+    def _leaf_up(self) -> Rates:
+        """Share of line of the fullest queue that the other end has towards a switch."""
+        up = np.where(self.figure("to_host") > 0, 0, self.figure("line"))
+        return self.fabric.at_peer(self._worst(up))
+
     def _leaf_peak(self) -> Rates:
         """Deepest that the queue towards this port was, in bytes."""
         return self.fabric.at_peer(self.fabric.rate("queue_peak_bytes"))
+
+    def _leaf_marked(self) -> Rates:
+        """Share of its packets that the queue towards this port marked, as its switch counts."""
+        return self.fabric.at_peer(self._share("ecn_marked_packets", "prio_tx_packets"))
 
     def _line(self) -> Rates:
         """Share of line that this port sends on the priority, as either end counts it."""
@@ -102,16 +157,16 @@ class View:
 
     def _marked(self) -> Rates:
         """Share of a queue's packets that were ECN-marked, by the host where no switch says."""
-        own = self.fabric.rate("ecn_marked_packets") / self.fabric.rate("prio_tx_packets")
+        own = self._share("ecn_marked_packets", "prio_tx_packets")
         return np.where(np.isfinite(own), own, self.fabric.at_peer(self.figure("host_marked")))
 
     def _host_marked(self) -> Rates:
         """Share of the RDMA packets a port received that were ECN-marked."""
-        return self.fabric.rate("np_ecn_marked_packets") / self.fabric.rate("rdma_rx_packets")
+        return self._share("np_ecn_marked_packets", "rdma_rx_packets")
 
     def _cnps(self) -> Rates:
         """CNPs a port sent, as a share of the RDMA packets it received."""
-        return self.fabric.rate("np_cnp_sent") / self.fabric.rate("rdma_rx_packets")
+        return self._share("np_cnp_sent", "rdma_rx_packets")
 
     def _rdma_line(self) -> Rates:
         """Share of line that a port sends as RDMA."""
@@ -126,26 +181,48 @@ class View:
         sent = np.nan_to_num(self.fabric.queues("prio_tx_bytes"))
         return np.where(sent.any(axis=0), sent.argmax(axis=0), np.nan).astype(np.float32)
 
+    def _throttled(self) -> Rates:
+        """CNPs a second that a port takes in and slows down for."""
+        return self.fabric.rate("rp_cnp_handled")
+
     def _rdma_packets(self) -> Rates:
         """RDMA packets a second that a port receives."""
         return self.fabric.rate("rdma_rx_packets")
 
     def _on_lossless(self) -> Rates:
-        """Share of a port's RDMA bytes that it sends on lossless priorities."""
-        sent: Rates = self.fabric.rate("prio_tx_bytes").sum(axis=0)
-        return sent / self.fabric.rate("rdma_tx_bytes")
+        """Share of a port's RDMA bytes that it sends on lossless priorities; NaN without any."""
+        lanes, rdma = self.fabric.rate("prio_tx_bytes"), self.fabric.rate("rdma_tx_bytes")
+        if not len(lanes):
+            return np.full_like(rdma, np.nan)
+        sent = lanes.sum(axis=0)
+        return np.where(np.isfinite(sent) & (rdma == 0), np.float32(1), sent / rdma)
 
     def _sequence(self) -> Rates:
         """Sequence errors as a share of RDMA packets sent."""
-        return self.fabric.rate("packet_seq_err") / self.fabric.rate("rdma_tx_packets")
+        return self._share("packet_seq_err", "rdma_tx_packets")
 
     def _dropped(self) -> Rates:
         """Packets a queue dropped, as a share of those it sent."""
-        return self.fabric.rate("queue_dropped_packets") / self.fabric.rate("prio_tx_packets")
+        return self._share("queue_dropped_packets", "prio_tx_packets")
 
     def _stalled(self) -> Rates:
         """Share of time in which PCIe writes of a port stalled."""
         return self.fabric.rate("pci_stalled_wr_seconds")
+
+
+def paces(fabric: Fabric) -> tuple[Floats, Floats]:
+    """Give how often slow and fast signals give a rate, in seconds; each of shape (rows,).
+
+    It is how often they are polled, and no oftener than their agent renews them twice.
+    """
+    every = fabric.devices.values()
+    slow = [max(d.slow_interval_seconds, 2 * d.refresh_seconds) for d in every]
+    fast = [max(d.interval_seconds, 2 * d.refresh_seconds) for d in every]
+    return np.array(slow)[fabric.device_of], np.array(fast)[fabric.device_of]
+
+
+def _same(values: Floats) -> Floats:
+    return values
 
 
 _PFC = ("pfc_rx_pause_seconds", "pfc_rx_frames")
@@ -156,13 +233,21 @@ SOURCES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "asserted": (_PFC_PEER, _PFC),
     "fan_in": (_PFC_PEER, _PFC),
     "hardest": (_PFC_PEER, _PFC),
-    "leaf_pauses": ((), ()),
+    "spills": (_PFC_PEER, _PFC),
+    "leaf_pauses": ((), _PFC),
+    "leaf_line": ((), ("prio_tx_bytes",)),
+    "leaf_up": ((), ("prio_tx_bytes",)),
+    "throttled": (("rp_cnp_handled",), ()),
     "leaf_peak": ((), ("queue_peak_bytes",)),
+    "leaf_marked": ((), ("ecn_marked_packets", "prio_tx_packets")),
     "line": (("prio_tx_bytes",), ("prio_rx_bytes",)),
     "received": (("prio_rx_bytes",), ("prio_tx_bytes",)),
-    "marked": (("ecn_marked_packets",), ("np_ecn_marked_packets",)),
-    "host_marked": (("np_ecn_marked_packets",), ()),
-    "cnps": (("np_cnp_sent",), ()),
+    "marked": (
+        ("ecn_marked_packets", "prio_tx_packets"),
+        ("np_ecn_marked_packets", "rdma_rx_packets"),
+    ),
+    "host_marked": (("np_ecn_marked_packets", "rdma_rx_packets"), ()),
+    "cnps": (("np_cnp_sent", "rdma_rx_packets"), ()),
     "to_host": ((), ()),
     "carrier": (("prio_tx_bytes",), ()),
     "rdma_line": (("rdma_tx_bytes",), ()),

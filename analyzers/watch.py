@@ -20,7 +20,8 @@ DISTINCT: Final = 0.5
 polled at different moments, and a poll of both is one sample."""
 
 GAP: Final = 3.5
-"""Intervals without a sample after which what was seen before no longer adds up with it."""
+"""Paces without a sample after which what was seen before no longer adds up with it: a rate is
+held for unknown after three."""
 
 LOUD: Final = 2
 """The level from which a finding is found rather than noted."""
@@ -29,13 +30,14 @@ _STATE = np.dtype(
     [
         ("severity", "i1"),
         ("peak", "i1"),
+        ("level", "i1"),
         ("good", "u1"),
         ("closed", "u1"),
         ("seen", "u4", (3,)),
         ("first_at", "f8"),
         ("began_at", "f8"),
         ("found_at", "f8"),
-        ("sampled_at", "f8"),
+        ("last_at", "f8"),
     ]
 )
 
@@ -44,21 +46,31 @@ class Patience(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """How many samples make a finding, and how many end it."""
 
     open_samples: int = 2
+    """Samples of a level, among the last ``window_samples``, that make it a severity."""
+
     window_samples: int = 10
+    """Samples looked back on; 32 at most."""
+
     clear_samples: int = 3
+    """Good samples, none bad between them, that end it."""
+
     reopen_samples: int = 20
+    """Samples after its end within which it is the same trouble when it comes back."""
 
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """A condition that holds at one place; times are sample times in unix seconds."""
+    """A condition that holds at one place; times are sample times in unix seconds.
+
+    ``level`` is that of the newest sample, ``severity`` the highest that held.
+    """
 
     lane: int
     row: int
     severity: int
+    level: int
     began_at: float
     found_at: float
-    sampled_at: float
 
 
 class Watch:
@@ -73,25 +85,29 @@ class Watch:
         self._cells: Ints = np.empty(0, dtype=np.int64)
         self._state: NDArray[Any] = np.zeros(0, dtype=_STATE)
 
-    def step(self, levels: Levels, known: Bools, at: Floats, interval: Floats) -> None:
+    def step(
+        self, levels: Levels, known: Bools, at: Floats, interval: Floats, pace: Floats
+    ) -> None:
         """Take one judgement: levels (lanes, rows) where known, sampled at (rows,).
 
-        A row without a new sample is left as it is: what is not seen neither opens nor closes.
+        ``interval`` is how often each row is polled at most, ``pace`` how often the slowest of
+        what is judged may be renewed, both in seconds, (rows,). A row without a new sample is
+        left as it is: what is not seen neither opens nor closes.
         """
         rows = levels.shape[-1]
         if rows > len(self._last_at):
             fresh = np.full(rows - len(self._last_at), -np.inf)
             self._last_at = np.concatenate((self._last_at, fresh))
         since = at - self._last_at
-        new_rows = since >= DISTINCT * interval
-        new = known & new_rows
+        # A clock that was set back begins anew; a sample a little too old is none.
+        back = since < -GAP * pace
+        new = known & ((since >= DISTINCT * interval) | back)
         bad = np.flatnonzero(((levels > 0) & new).T)
         self._track(bad)
         row, lane = np.divmod(self._cells, self._lanes)
         here = new[lane, row]
-        with np.errstate(invalid="ignore"):
-            gap = since[row] > GAP * interval[row]
-        self._advance(here, gap & np.isfinite(self._last_at[row]), levels[lane, row], at[row])
+        away = np.abs(at[row] - self._state["last_at"]) > GAP * pace[row]
+        self._advance(here, here & away, levels[lane, row], at[row])
         sampled = new.any(axis=0)
         self._last_at[sampled] = at[sampled]
         self._prune()
@@ -102,7 +118,7 @@ class Watch:
             return
         everything = np.union1d(self._cells, cells)
         state = np.zeros(len(everything), dtype=_STATE)
-        for name in ("first_at", "began_at", "found_at"):
+        for name in ("first_at", "began_at", "found_at", "last_at"):
             state[name] = np.nan
         state[np.searchsorted(everything, self._cells)] = self._state
         self._cells, self._state = everything, state
@@ -110,21 +126,21 @@ class Watch:
     def _advance(self, new: Bools, gap: Bools, level: Levels, at: Floats) -> None:
         """Move the remembered cells on by one sample where there is a new one."""
         s, p = self._state, self._patience
-        s["seen"][gap] = 0
+        s["seen"][gap], s["good"][gap] = 0, 0
         reached = (level[:, None] >= np.array([1, 2, 3])).astype(np.uint32)
-        seen = np.where(new[:, None], (s["seen"] << np.uint32(1) | reached) & self._mask, s["seen"])
-        start = new & (s["seen"][:, 0] == 0) & (level >= 1)
+        older = (s["seen"] << np.uint32(1)) & self._mask
+        start = new & (older[:, 0] == 0) & (level >= 1)
         s["first_at"][start] = at[start]
-        s["seen"] = seen
+        s["seen"] = seen = np.where(new[:, None], older | reached, s["seen"])
         held = np.bitwise_count(seen) >= p.open_samples
         top = np.where(held.any(axis=1), 3 - np.argmax(held[:, ::-1], axis=1), 0)
         s["good"] = np.where(
             new, np.where(level == 0, s["good"] + 1, _keep(level, s["good"])), s["good"]
         )
         s["closed"] = np.where(new & (s["closed"] > 0), s["closed"] + 1, s["closed"])
-        s["sampled_at"] = np.where(new, at, s["sampled_at"])
+        s["level"][new], s["last_at"][new] = level[new], at[new]
         opened = new & (s["severity"] == 0) & (top > 0) & (level > 0)
-        again = opened & (s["closed"] > 0) & (s["closed"] <= p.reopen_samples)
+        again = opened & (s["closed"] > 0) & (s["closed"] <= p.reopen_samples + 1)
         first = opened & ~again
         s["began_at"][first] = s["first_at"][first]
         s["found_at"][first] = at[first]
@@ -158,9 +174,9 @@ class Watch:
                 lane,
                 row,
                 int(state["severity"]),
+                int(state["level"]),
                 float(state["began_at"]),
                 float(state["found_at"]),
-                float(state["sampled_at"]),
             )
 
     def restore(self, episode: Episode) -> None:
@@ -170,7 +186,7 @@ class Watch:
         state = self._state[np.searchsorted(self._cells, cell)]
         state["severity"] = state["peak"] = episode.severity
         state["began_at"] = state["first_at"] = episode.began_at
-        state["found_at"], state["sampled_at"] = episode.found_at, episode.sampled_at
+        state["level"], state["found_at"] = episode.level, episode.found_at
 
     def forgive(self, lane: int, row: int) -> None:
         """Forget what was seen at a place: the trouble it was a symptom of has ended."""

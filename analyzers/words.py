@@ -5,7 +5,8 @@ from functools import cache
 from importlib.resources import files
 
 from analyzers.rule import Figures, Where
-from roce.model import Place
+from roce.model import Place, Site
+from roce.signals import PRIORITIES
 
 Figure = float | int | str | None
 
@@ -54,17 +55,32 @@ def command(name: str, where: Where) -> str:
     platform = where.peer_platform if where.is_host else where.platform
     table = _commands()
     text = table.get(platform, {}).get(name) or table["generic"][name]
-    return text.format(device=on.device, port=on.port or "the port")
+    site = where.site
+    return text.format(
+        device=on.device,
+        port=on.port or "the port",
+        dscp=site.dscp,
+        priority=_lossless(site),
+    )
 
 
 def qos_steps(where: Where, figures: Figures | None = None) -> tuple[str, ...]:
     """Give the steps that put a host's RoCE traffic on the lossless priority again."""
     netdev = (figures or {}).get("netdev") or "NETDEV"
-    host, nic = where.place.device, rdma(where.place)
+    host, nic, site = where.place.device, rdma(where.place), where.site
+    mask = ",".join("1" if p in site.lossless else "0" for p in range(PRIORITIES))
     return (
-        f"on {host}: `mlnx_qos -i {netdev} --trust dscp --dscp2prio set,26,3 "
-        "--pfc 0,0,0,1,0,0,0,0`; a reboot loses it, so make it persistent",
-        f"on {host}: `echo 106 > /sys/class/infiniband/{nic}/tc/1/traffic_class`, "
-        "or NCCL_IB_TC=106 in the job",
+        f"on {host}: `mlnx_qos -i {netdev} --trust dscp "
+        f"--dscp2prio set,{site.dscp},{_lossless(site)} --pfc {mask}`; "
+        "a reboot loses it, so make it persistent",
+        f"on {host}: `echo {site.traffic_class} > "
+        f"/sys/class/infiniband/{nic}/tc/1/traffic_class`, "
+        f"or NCCL_IB_TC={site.traffic_class} in the job",
         command("show_dscp_map", where),
     )
+
+
+def _lossless(site: Site) -> int:
+    """Give the lossless priority that a DSCP should lead to: its own class where that is one."""
+    own = site.dscp >> 3
+    return own if own in site.lossless else min(site.lossless, default=own)

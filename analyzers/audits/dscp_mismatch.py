@@ -18,7 +18,8 @@ class DscpMismatch(Audit, frozen=True, kw_only=True, forbid_unknown_fields=True)
     traffic class 1.
 
     False alarms: a traffic class that is not set on the NIC may still be set by the job, and
-    is unknown, not wrong.
+    is unknown, not wrong; so is a DSCP that a switch's map does not name. A port without RDMA
+    is not judged, nor is any map where the fabric means nothing to be lossless.
     """
 
     per_device: ClassVar = True
@@ -29,13 +30,14 @@ class DscpMismatch(Audit, frozen=True, kw_only=True, forbid_unknown_fields=True)
     def check(self, fabric: Fabric) -> Iterator[Check]:
         """Judge each port of which at least one of the settings was read."""
         for device, facts in fabric.facts.items():
+            is_host = fabric.devices[device].kind == "host"
             for port, about in facts.ports.items():
                 if about.rdma is False or about.link_layer not in {None, "Ethernet"}:
                     continue
-                wrong = list(_wrong(about, fabric.site))
-                if (about.traffic_class, about.trust, about.dscp_to_priority) == (None,) * 3:
+                if all(getattr(about, setting) is None for setting in self.reads):
                     continue
-                what, found, expected = wrong[0] if wrong else (None, None, None)
+                wrong = next(_wrong(about, fabric.site, is_host=is_host), None)
+                what, found, expected = wrong or (None, None, None)
                 figures: Figures = {
                     "setting": what,
                     "found": found,
@@ -58,16 +60,17 @@ class DscpMismatch(Audit, frozen=True, kw_only=True, forbid_unknown_fields=True)
         return words.qos_steps(where, figures)
 
 
-def _wrong(about: PortFacts, site: Site) -> Iterator[tuple[str, str, str]]:
+def _wrong(about: PortFacts, site: Site, *, is_host: bool) -> Iterator[tuple[str, str, str]]:
     """Give each setting that differs: its name, what was found, what is meant."""
     if about.trust is not None and about.trust != "dscp":
         yield "trust", about.trust, "dscp"
     if about.traffic_class is not None and about.traffic_class >> 2 != site.dscp:
         found = f"{about.traffic_class} (DSCP {about.traffic_class >> 2})"
         yield "traffic class", found, f"{site.traffic_class} (DSCP {site.dscp})"
-    if about.dscp_to_priority is not None:
+    if about.dscp_to_priority is not None and site.lossless:
         # A NIC that trusts DSCP and has no entry for one takes its upper three bits (mlx5).
-        priority = about.dscp_to_priority.get(site.dscp, site.dscp >> 3)
-        if priority not in site.lossless:
-            meant = ", ".join(str(p) for p in sorted(site.lossless))
+        default = site.dscp >> 3 if is_host else None
+        priority = about.dscp_to_priority.get(site.dscp, default)
+        if priority is not None and priority not in site.lossless:
+            meant = " or ".join(str(p) for p in sorted(site.lossless))
             yield f"priority of DSCP {site.dscp}", str(priority), meant

@@ -3,12 +3,13 @@
 import ipaddress
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import ClassVar
 
 from analyzers import words
 from analyzers.rule import Audit, Check, Figures, Where
 from roce.fabric import Fabric
-from roce.model import Gid, Place, PortFacts
+from roce.model import End, Gid, Place, PortFacts
 
 ROCE_V2 = "RoCE v2"
 
@@ -21,11 +22,14 @@ class GidMismatch(Audit, frozen=True, kw_only=True, forbid_unknown_fields=True):
     error 12), or fall back to RoCE v1 or a link-local address.
 
     False alarms: empty slots and slots of other network namespaces are normal, and an entry
-    whose type cannot be read is unknown, never taken for v1.
+    whose type cannot be read is unknown, never taken for v1. A table that does not begin at
+    slot 0 is that of a container: its indices differ by design, and are compared with nobody's.
+    Of a host with ports in the fabric its other ports are not judged.
     """
 
     fleet: int = 3
-    """Ports of one name that must be known before an index can be odd."""
+    """Ports of one name that must be known before an index can be odd; more than half of them
+    must agree."""
 
     title: ClassVar = "GID mismatch"
     explains: ClassVar = ("tcp_fallback",)
@@ -33,17 +37,22 @@ class GidMismatch(Audit, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def check(self, fabric: Fabric) -> Iterator[Check]:
         """Judge each RoCE port whose GID table was read."""
-        found = dict(_usable(fabric))
-        by_port: dict[str, Counter[int]] = {}
-        for place, index in found.items():
-            if index is not None:
-                by_port.setdefault(place.port or "", Counter())[index] += 1
-        for place, index in found.items():
-            usual, votes = by_port.get(place.port or "", Counter({-1: 0})).most_common(1)[0]
-            total = sum(by_port.get(place.port or "", Counter()).values())
-            fleet = usual if total >= self.fleet and votes * 2 > total else None
-            level = 3 if index is None else 2 if fleet is not None and index != fleet else 0
-            yield Check(place, level, {"index": index, "fleet_index": fleet})
+        found = list(_tables(fabric))
+        votes: dict[str | None, Counter[int]] = {}
+        for table in found:
+            if table.index is not None and table.whole:
+                votes.setdefault(table.place.port, Counter())[table.index] += 1
+        usual = {port: self._usual(counted) for port, counted in votes.items()}
+        for table in found:
+            fleet, index = usual.get(table.place.port), table.index
+            odd = table.whole and fleet is not None and index != fleet
+            level = 3 if index is None else 2 if odd else 0
+            yield Check(table.place, level, {"index": index, "fleet_index": fleet})
+
+    def _usual(self, votes: Counter[int]) -> int | None:
+        """Give the index that most ports of a name have; None where that is not clear."""
+        (index, count), total = votes.most_common(1)[0], votes.total()
+        return index if total >= self.fleet and count * 2 > total else None
 
     def summary(self, where: Where, figures: Figures) -> str:
         """Say what the table lacks."""
@@ -72,18 +81,28 @@ class GidMismatch(Audit, frozen=True, kw_only=True, forbid_unknown_fields=True):
         )
 
 
-def _usable(fabric: Fabric) -> Iterator[tuple[Place, int | None]]:
-    """Give the lowest usable index of each port whose table tells; None where there is none."""
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """What a port's GID table offers: the lowest usable index, and whether slot 0 is in it."""
+
+    place: Place
+    index: int | None
+    whole: bool
+
+
+def _tables(fabric: Fabric) -> Iterator[_Table]:
+    """Give the tables of ports in the fabric, as far as they tell."""
+    ends = {end for link in fabric.links for end in (link.a, link.b)}
     for device, facts in fabric.facts.items():
+        linked = {port for port in facts.ports if End(device, port) in ends}
         for port, about in facts.ports.items():
-            if about.gids is None or not _is_roce(about):
+            if about.gids is None or not _is_roce(about) or (linked and port not in linked):
                 continue
             ipv4 = [g for g in about.gids if _is_ipv4(g)]
             good = [g.index for g in ipv4 if g.type == ROCE_V2]
-            if good:
-                yield Place(device, port), min(good)
-            elif all(g.type is not None for g in ipv4):
-                yield Place(device, port), None
+            if good or all(g.type is not None for g in ipv4):
+                whole = any(g.index == 0 for g in about.gids)
+                yield _Table(Place(device, port), min(good, default=None), whole)
 
 
 def _is_roce(about: PortFacts) -> bool:

@@ -2,10 +2,12 @@
 
 from typing import ClassVar
 
+import numpy as np
+
 from analyzers import words
 from analyzers.rule import Figures, Rule, Where, levels, undecided
 from analyzers.view import View
-from roce.model import Levels
+from roce.model import Bools, Ints, Levels, Mode
 
 
 class CnpFlood(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -16,9 +18,14 @@ class CnpFlood(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     False alarms: bursts at the start of a step; a full line, where marking is right. CNPs
     without any marked packets come from slow restarts after loss, and are not meant here.
+    Where the leaf counts its marks and makes few of these, they are made further up, and no
+    receiver is to blame. The same is so where hosts on several leaves are flooded at once:
+    then it is told as information. While many of the senders that CNPs slow down sit behind a
+    congestion that shows, nothing is held against a receiver. A fabric that means PFC without
+    ECN is not judged.
     """
 
-    warning: float = 0.2
+    warning: float = 0.3
     """Share of received RDMA packets marked that is a warning. The usual 5 % is refuted by
     simulated healthy collectives, which mark up to a quarter of their packets for minutes."""
 
@@ -35,30 +42,49 @@ class CnpFlood(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Deepest the leaf's queue may be where that is measured; below it marks come too soon.
     Scaled by speed."""
 
+    by_leaf: float = 0.5
+    """Share of the marks that the leaf must have made where it counts them (most of them)."""
+
+    elsewhere: float = 0.25
+    """Share of all CNPs that slow hosts down behind a leaf that pauses them or whose uplinks
+    are full; above, it is those congestions that mark (starting value)."""
+
     floor_packets: float = 1000.0
     """RDMA packets a second below which a share means nothing."""
 
     title: ClassVar = "CNP flood"
-    needs: ClassVar = ("host_marked", "cnps", "rdma_packets", "received")
-    helps: ClassVar = ("leaf_peak", "leaf_pauses")
-    shown: ClassVar = ("host_marked", "cnps", "received", "leaf_peak", "leaf_pauses")
+    needs: ClassVar = ("host_marked", "cnps", "rdma_packets", "leaf_line")
+    helps: ClassVar = ("leaf_marked", "leaf_peak", "leaf_pauses", "leaf_up", "throttled")
+    shown: ClassVar = ("host_marked", "cnps", "leaf_line", "leaf_marked", "leaf_peak")
 
     def level(self, view: View) -> Levels:
         """Judge each host's port."""
         marked, cnps = view.figure("host_marked"), view.figure("cnps")
         host, enough = view.fabric.is_host, view.figure("rdma_packets") >= self.floor_packets
-        room = view.figure("received") < self.full
+        if view.fabric.site.mode is not Mode.DCQCN:
+            return np.zeros(view.figure("leaf_line").shape, dtype=np.int8)
+        room = view.figure("leaf_line") < self.full
         shallow = self.shallow_bytes_at_100g * view.fabric.speed / 100e9
         deep = (view.figure("leaf_peak") >= shallow) | (view.figure("leaf_pauses") >= self.paused)
-        judged = host & enough & room & ~deep & (cnps > 0)
-        found = levels(None, judged & (marked > self.warning), judged & (marked > self.critical))
+        above = view.figure("leaf_marked") < self.by_leaf * marked
+        judged = host & enough & room & ~deep & ~above & (cnps > 0)
+        noted = judged & (marked > self.warning)
+        alone = noted & (_leaves(view, noted)[:, None] <= 1) & ~self._elsewhere(view)
+        found = levels(noted, alone, alone & (marked > self.critical))
         return undecided(found, host & (~enough | (marked > self.warning / 2)))
+
+    def _elsewhere(self, view: View) -> Bools:
+        """Whether many of the slowed senders sit behind a congestion that shows, by priority."""
+        slowed = np.nan_to_num(view.figure("throttled"))
+        behind = (view.figure("leaf_pauses") >= self.paused) | (view.figure("leaf_up") >= self.full)
+        share: Bools = (behind * slowed).sum(axis=1) >= self.elsewhere * max(slowed.sum(), 1e-9)
+        return share[:, None]
 
     def summary(self, where: Where, figures: Figures) -> str:
         """Name the host and its marks."""
         return (
             f"{words.place(where.place)} receives {words.share(figures['host_marked'])} of its "
-            f"RDMA packets marked at only {words.share(figures['received'])} of line, and its "
+            f"RDMA packets marked at only {words.share(figures['leaf_line'])} of line, and its "
             "CNPs slow its senders down"
         )
 
@@ -72,3 +98,10 @@ class CnpFlood(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
             "look at the queue depth there: marks with a shallow queue are a wrong threshold, "
             "with a deep one a congestion",
         )
+
+
+def _leaves(view: View, flooded: Bools) -> Ints:
+    """Give how many switches have flooded hosts, by priority."""
+    peer, device_of = view.fabric.peer, view.fabric.device_of
+    counts = [np.unique(device_of[peer[row & (peer >= 0)]]).size for row in flooded]
+    return np.array(counts, dtype=np.int64)

@@ -1,0 +1,180 @@
+"""The open findings: what opens, changes, ends, and what a run before left behind."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from analyzers import findings
+from analyzers.counted import figures
+from analyzers.coverage import Coverage
+from analyzers.findings import identity, key_of, level, severity
+from analyzers.incident import Candidate, Incident, Key
+from analyzers.reach import Reach
+from analyzers.rule import Judgement, Rule
+from analyzers.tree import Branch
+from analyzers.victims import Suffering
+from analyzers.view import View
+from roce.fabric import Fabric
+from roce.model import Finding, Victim
+
+Restore = Callable[[Candidate], bool]
+"""Opens what was open before; says whether its place is known yet."""
+
+
+class Ledger:
+    """The findings that are open, by key."""
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        rules: Mapping[str, Judgement],
+        coverage: Coverage,
+        suffering: Suffering,
+        open_findings: Iterable[Finding],
+    ) -> None:
+        self._fabric = fabric
+        self._rules = rules
+        self._coverage = coverage
+        self._suffering = suffering
+        self.open: dict[Key, Finding] = {key_of(f): f for f in open_findings}
+        self.bonds: dict[Key, Key] = {}
+        """Whose symptom each candidate is: its key to the key of the candidate that speaks."""
+        self._waiting = [c for f in self.open.values() for c in self._parts(f)]
+
+    # --- after a restart ------------------------------------------------------------------
+
+    def _parts(self, finding: Finding) -> Iterator[Candidate]:
+        """Give the candidates that a finding was made of; none where nobody judges it any more."""
+        judged = finding.rule in self._rules
+        for place in finding.suspects or (finding.root,):
+            if not judged or place is None or place.device not in self._fabric.devices:
+                continue
+            if place.priority is not None and place.priority not in self._fabric.lossless:
+                continue
+            top, times = level(finding), (finding.began_at, finding.found_at)
+            yield Candidate(finding.rule, place, top, top, False, *times, dict(finding.figures))
+
+    def restore(self, counted: Restore, audited: Restore) -> None:
+        """Open again what was open before a restart, as soon as its port is known."""
+        self._waiting = [
+            c
+            for c in self._waiting
+            if not (counted if isinstance(self._rules[c.rule], Rule) else audited)(c)
+        ]
+
+    def _waits(self) -> set[Key]:
+        """Give the keys of findings of which some part has no port yet."""
+        found = {c.key for c in self._waiting}
+        return found | {(rule, device, None, p) for rule, device, _, p in found}
+
+    # --- a tick ---------------------------------------------------------------------------
+
+    def forgiven(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """Give the symptoms of troubles that are over: they must show anew what they are."""
+        there = {c.key for c in candidates}
+        return [c for c in candidates if c.key in self.bonds and self.bonds[c.key] not in there]
+
+    def settle(
+        self, groups: Sequence[Incident], view: View, reach: Reach, now: float
+    ) -> list[Finding]:
+        """Compare what holds now with what was open; give what opened, changed or ended."""
+        before, self.open = self.open, {}
+        self._suffering.begin({f.began_at for f in before.values()})
+        self.bonds = {}
+        owners: dict[Key, str] = {}
+        changed: list[Finding] = []
+        for group in groups:
+            finding = self._finding(group, before.get(group.key), view, reach, now)
+            self.open[group.key] = finding
+            self.bonds.update((s.key, group.speaker.key) for s in group.symptoms)
+            owned = [c.key for c in (group.speaker, *group.symptoms)]
+            owned += [(finding.rule, s.device, s.port, s.priority) for s in group.suspects]
+            owners.update(dict.fromkeys(owned, finding.id))
+            if finding != before.get(group.key):
+                changed.append(finding)
+        waits = self._waits()
+        for key, old in before.items():
+            if key in self.open:
+                continue
+            if key in waits:
+                self.open[key] = _unmeasured(old, now)
+                if self.open[key] != old:
+                    changed.append(self.open[key])
+            else:
+                over = replace(
+                    old, state="resolved", resolved_at=now, superseded_by=owners.get(key)
+                )
+                changed.append(over)
+        return changed
+
+    def _finding(
+        self, group: Incident, old: Finding | None, view: View, reach: Reach, now: float
+    ) -> Finding:
+        """Give the finding of an incident; its figures are those of a sample at full strength."""
+        speaker = group.speaker
+        if old is None or (speaker.seen and speaker.level_now >= speaker.level):
+            return self._made(group, old, view, reach)
+        kept = replace(
+            old,
+            symptoms=findings.symptoms(group, old.symptoms),
+            suspects=tuple(group.suspects),
+            unmeasured_since=None,
+        )
+        if not speaker.seen:
+            # What can't be seen now is told as it was when it could.
+            return _unmeasured(replace(kept, unmeasured_since=old.unmeasured_since), now)
+        if speaker.level_now > 0:
+            return replace(kept, victims=self._victims(group, kept, None))
+        return kept
+
+    def _made(self, group: Incident, old: Finding | None, view: View, reach: Reach) -> Finding:
+        speaker, root, fabric = group.speaker, group.root, self._fabric
+        rule, there = self._rules[speaker.rule], findings.where(fabric, speaker.place)
+        branch = reach.branch(speaker) if speaker.row is not None else None
+        path = branch.path if branch is not None else ()
+        shown = figures(rule, view, speaker) if isinstance(rule, Rule) else speaker.figures
+        rests_on = findings.evidence(fabric, speaker, rule)
+        began_at = old.began_at if old else speaker.began_at
+        return Finding(
+            id=old.id if old else identity(group.key, began_at),
+            rule=speaker.rule,
+            severity=severity(max(speaker.level, level(old) if old else 0)),
+            state="open",
+            began_at=began_at,
+            found_at=_found_at(speaker, old),
+            root=root,
+            suspects=tuple(group.suspects),
+            victims=self._victims(group, old, branch),
+            symptoms=findings.symptoms(group, old.symptoms if old else ()),
+            path=tuple(f"{fabric.ends[r].device}:{fabric.ends[r].port}" for r in path),
+            confidence=findings.confidence(fabric, speaker, rests_on),
+            coverage=round(self._coverage.around(root.device, path), 4),
+            evidence=rests_on,
+            summary=rule.summary(there, shown),
+            figures=shown,
+            remedy=rule.remedy(there, shown),
+        )
+
+    def _victims(
+        self, group: Incident, old: Finding | None, branch: Branch | None
+    ) -> tuple[Victim, ...]:
+        """Give the victims; settings have none that counters could tell."""
+        if group.speaker.row is None:
+            return ()
+        began_at = old.began_at if old else group.speaker.began_at
+        told = old.victims if old else ()
+        root = group.root
+        return self._suffering.victims(root.device, root.priority, branch, began_at, told)
+
+
+def _found_at(speaker: Candidate, old: Finding | None) -> float:
+    """Give when it was first loud; where it never was, when it was first noted."""
+    if old is None or (level(old) < 2 <= speaker.level):
+        return speaker.found_at
+    return old.found_at
+
+
+def _unmeasured(finding: Finding, now: float) -> Finding:
+    """Say that a finding can't be seen, and since when."""
+    since = finding.unmeasured_since
+    return replace(finding, unmeasured_since=now if since is None else since)

@@ -1,0 +1,137 @@
+import numpy as np
+import pytest
+
+from analyzers.rule import Rule, discover
+from analyzers.view import SOURCES, View, paces, signals_of
+from roce.fabric import Fabric
+from roce.model import Device, Port, Site
+from roce.signals import SIGNALS
+from tests.analyzers.build import Net
+
+
+def row(net: Net, device: str, port: str = "mlx5_0/1") -> int:
+    found = net.fabric.row(device, port)
+    assert found is not None
+    return found
+
+
+def seen(net: Net) -> View:
+    net.poll()
+    net.poll()
+    return View(net.fabric)
+
+
+def test_every_figure_has_its_sources_and_every_source_is_a_signal() -> None:
+    rules = [kind for kind in discover().values() if issubclass(kind, Rule)]
+    named = {name for rule in rules for name in (*rule.needs, *rule.helps, *rule.shown)}
+    assert named <= SOURCES.keys() | SIGNALS.keys()
+    assert all(signal in SIGNALS for name in SOURCES for signal in signals_of(name))
+
+
+def test_a_signal_is_made_of_itself() -> None:
+    assert signals_of("tx_bytes") == ("tx_bytes",)
+    assert signals_of("cnps") == ("np_cnp_sent", "rdma_rx_packets")
+
+
+def test_a_figure_is_known_by_either_end() -> None:
+    net = Net()
+    net.hold("leaf1:Ethernet1", 0.4)
+    net.silent = {"gpu11", "gpu21", "leaf2"}
+    view = seen(net)
+    assert view.figure("held")[0, row(net, "leaf1", "Ethernet1")] == pytest.approx(0.4)
+    assert view.figure("asserted")[0, row(net, "gpu11")] == pytest.approx(0.4)
+    assert view.figure("received")[0, row(net, "gpu11")] == pytest.approx(0.3)
+    assert np.isnan(view.figure("held")[0, row(net, "leaf2", "Ethernet1")])
+
+
+def test_a_figure_is_as_old_as_its_newest_signal() -> None:
+    net = Net()
+    view = seen(net)
+    assert view.at("held")[row(net, "leaf1", "Ethernet1")] == net.at
+    net.poll(["gpu11"])
+    view = View(net.fabric)
+    assert view.at("held")[row(net, "leaf1", "Ethernet1")] == net.at
+    assert view.at("tx_bytes")[row(net, "leaf1", "Ethernet1")] == net.at - net.interval
+    assert np.isnan(View(Net().fabric).at("held")).all()
+
+
+def test_its_pace_is_that_of_its_quickest_signal() -> None:
+    net = Net(slow=60.0)
+    view = seen(net)
+    assert (view.pace("held") == 10.0).all()
+    assert (view.pace("rdma_line")[net.fabric.is_host] == 60.0).all()
+    net = Net(slow=60.0)
+    net.untold[""] = {"pfc_rx_frames", "pfc_tx_frames"}
+    assert (seen(net).pace("held") == 60.0).all()
+    assert np.isnan(View(Net().fabric).pace("held")).all()
+
+
+def test_nothing_gives_a_rate_oftener_than_its_agent_renews_it_twice() -> None:
+    devices = [Device("leaf1", "switch", "leaf", "sonic", 10.0, 60.0, refresh_seconds=20.0)]
+    slow, fast = paces(Fabric(Site(), devices, [Port("leaf1", "Ethernet0")]))
+    assert (slow.tolist(), fast.tolist()) == ([60.0], [40.0])
+
+
+def test_fan_in_counts_the_ports_of_a_device_that_hold_what_feeds_them() -> None:
+    net = Net(hosts=3)
+    net.hold("spine1:Ethernet1", 0.2)
+    net.hold("spine2:Ethernet1", 0.05)
+    net.hold("gpu11", 0.005)
+    view = seen(net)
+    leaf = row(net, "leaf1", "Ethernet3")
+    assert view.figure("fan_in")[0, leaf] == 2
+    assert view.figure("hardest")[0, leaf] == pytest.approx(0.2)
+    assert view.figure("leaf_pauses")[0, row(net, "gpu13")] == pytest.approx(0.2)
+    assert view.figure("fan_in")[0, row(net, "leaf2", "Ethernet1")] == 0
+
+
+def test_what_a_leaf_spills_is_its_own_doing_only_where_none_of_its_queues_is_held() -> None:
+    net = Net()
+    net.hold("spine1:Ethernet1", 0.2)
+    net.hold("gpu12", 0.3)
+    leaf = row(net, "leaf1", "Ethernet1")
+    assert seen(net).figure("spills")[0, leaf] == pytest.approx(0.3)
+    net.hold("leaf1:Ethernet51", 0.5)
+    # Hosts may wait for the uplink; what comes down from a spine does not go up again.
+    assert seen(net).figure("spills")[0, leaf] == pytest.approx(0.2)
+    net.hold("leaf1:Ethernet2", 0.5)
+    assert np.isnan(seen(net).figure("spills")[0, leaf])
+
+
+def test_marks_are_the_hosts_where_no_switch_counts_them() -> None:
+    net = Net()
+    net.set("gpu11", np_ecn_marked_packets=2e5)
+    net.sends("leaf1:Ethernet1", 0.3, marked=0.1)
+    leaf = row(net, "leaf1", "Ethernet1")
+    view = seen(net)
+    assert view.figure("marked")[0, leaf] == pytest.approx(0.1)
+    assert view.figure("leaf_marked")[0, row(net, "gpu11")] == pytest.approx(0.1)
+    net.untold["leaf1"] = {"ecn_marked_packets"}
+    net.restart("leaf1", epoch="again")
+    view = seen(net)
+    assert view.figure("marked")[0, leaf] == pytest.approx(0.2)
+    assert np.isnan(view.figure("leaf_marked")[0, row(net, "gpu11")])
+
+
+def test_the_carrier_is_the_priority_with_most_bytes() -> None:
+    net = Net()
+    net.sends("gpu11", 0.0)
+    view = seen(net)
+    assert view.figure("carrier")[row(net, "gpu12")] == 3
+    assert np.isnan(view.figure("carrier")[row(net, "gpu11")])
+
+
+@pytest.mark.parametrize("lossless", [(), (3,), (3, 4)])
+def test_figures_have_a_lane_for_each_lossless_priority(lossless: tuple[int, ...]) -> None:
+    net = Net(site=Site(lossless=lossless))
+    view = seen(net)
+    for name in [*SOURCES, *SIGNALS]:
+        assert view.figure(name).shape[-1] == net.fabric.count
+        assert view.figure(name).ndim == 1 or len(view.figure(name)) == len(lossless)
+
+
+def test_an_empty_fabric_has_empty_figures() -> None:
+    view = View(Fabric(Site(), []))
+    for name in SOURCES:
+        assert view.figure(name).size == 0
+        assert view.at(name).size == 0
