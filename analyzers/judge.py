@@ -96,7 +96,8 @@ class Judge:
             self._ledger.open.keys(),
         )
         changed = self._ledger.settle(groups, view, reach, now)
-        if any(level(f) >= LOUD and f.superseded_by is None for f in (*self.open, *changed)):
+        wrong = (*self._ledger.open.values(), *changed)
+        if any(level(f) >= LOUD and f.superseded_by is None for f in wrong):
             self._loud_at = now
         return changed
 

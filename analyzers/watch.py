@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from roce.model import Bools, Floats, Ints, Levels
 
-DISTINCT: Final = 0.5
+DISTINCT: Final = 0.7
 """A sample this share of an interval after the last is another one: two ends of one cable are
-polled at different moments, and a poll of both is one sample."""
+polled at different moments, up to half an interval apart, and a poll of both is one sample."""
 
 GAP: Final = 3.5
 """Paces without a sample after which what was seen before no longer adds up with it: a rate is

@@ -23,7 +23,7 @@ from collector.profile import load_profiles
 from collector.snmp.client import SnmpClient
 from collector.source import Source
 from roce.fabric import Fabric
-from roce.model import Batch, Facts, Finding, Verdict
+from roce.model import Batch, Facts, Finding, Port, Verdict
 from rocediag import http
 from rocediag.config import Config, parse_listen
 from rocediag.keeper import Keeper
@@ -64,14 +64,16 @@ async def run(config: Config, environ: Mapping[str, str]) -> None:
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(open_store(url))
         sinks = [
-            await stack.enter_async_context(sink.open(name))
+            await stack.enter_async_context(sink.open(name, secrets.path))
             for name, sink in config.alerts.items()
             if sink.enabled
         ]
         dispatcher = Dispatcher(sinks, AlertMetrics(registry))
         await stack.enter_async_context(dispatcher)
         client = await stack.enter_async_context(SnmpClient())
-        fabric = Fabric(config.site, devices(config, profiles), (), config.links)
+        # A cable's end that is never read still has a place: its other end may tell of it.
+        ends = [Port(e.device, e.port) for link in config.links for e in (link.a, link.b)]
+        fabric = Fabric(config.site, devices(config, profiles), ends, config.links)
         service = Service(
             config, fabric, await store.open_findings(), store, dispatcher, client, registry
         )

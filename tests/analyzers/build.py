@@ -7,7 +7,6 @@ import numpy as np
 from analyzers.judge import Judge
 from analyzers.rule import Judgement, Rule, defaults
 from analyzers.view import View
-from analyzers.watch import Patience
 from roce.fabric import Fabric
 from roce.model import (
     Batch,
@@ -268,10 +267,13 @@ class Net:
             return int(np.atleast_2d(rule.level(view))[0, row])
 
 
-def only(**rules: Judgement) -> dict[str, Judgement]:
-    """Judge by these rules alone."""
-    return dict(rules)
+def healthy(**more: int) -> Net:
+    """A fabric that has been well for as long as baselines need."""
+    net = Net(**more)  # type: ignore[arg-type]
+    assert net.tick(12) == []
+    return net
 
 
-QUICK = Patience(open_samples=1, clear_samples=1)
-"""Opens and closes with one sample."""
+def speaks(net: Net) -> list[tuple[str, str]]:
+    """The rules that speak and the devices they blame."""
+    return [(f.rule, f.root.device) for f in net.open if f.root is not None]

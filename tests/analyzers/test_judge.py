@@ -1,23 +1,12 @@
 import msgspec
 import pytest
 
-from analyzers.judge import Judge
-from analyzers.rule import Judgement, defaults
+from analyzers.rule import Judgement
 from analyzers.rules.pause_storm import PauseStorm
-from roce.fabric import Fabric
 from roce.model import Finding, Gid, Mode, Place, PortFacts, Severity, Site, Victim
-from tests.analyzers.build import LINE_BYTES, NIC, Net, place
+from tests.analyzers.build import LINE_BYTES, NIC, Net, healthy, place, speaks
 
-IPV4 = "0000:0000:0000:0000:0000:ffff:0a0a:0001"
-LOCAL = "fe80:0000:0000:0000:02aa:ccff:fe00:0001"
-TABLE = (Gid(0, LOCAL, "RoCE v1"), Gid(1, LOCAL, "RoCE v2"), Gid(3, IPV4, "RoCE v2"))
-
-
-def healthy(**more: int) -> Net:
-    """A fabric that has been well for as long as baselines need."""
-    net = Net(**more)  # type: ignore[arg-type]
-    assert net.tick(12) == []
-    return net
+TABLE = (Gid(3, "0000:0000:0000:0000:0000:ffff:0a0a:0001", "RoCE v2"),)
 
 
 def spread(net: Net) -> None:
@@ -28,10 +17,6 @@ def spread(net: Net) -> None:
     for host in ("gpu21", "gpu31"):
         net.set(host, rdma_tx_bytes=0.1 * LINE_BYTES)
         net.sends(host, 0.1)
-
-
-def speaks(net: Net) -> list[tuple[str, str]]:
-    return [(f.rule, f.root.device) for f in net.open if f.root is not None]
 
 
 def test_a_healthy_fabric_is_clean() -> None:
@@ -220,9 +205,6 @@ def test_a_symptom_stays_one_when_it_moves_out_of_its_roots_reach() -> None:
     assert again[0].id != flood.id
 
 
-# --- what is unknown ------------------------------------------------------------------------
-
-
 def test_a_finding_that_goes_out_of_sight_stays_as_it_was() -> None:
     net = healthy()
     net.storm("gpu11")
@@ -279,174 +261,6 @@ def test_no_new_data_is_no_calm() -> None:
     for _ in range(5):
         assert judge.tick(net.at + 1) == []
     assert len(judge.open) == 1
-
-
-# --- settings -------------------------------------------------------------------------------
-
-
-def test_settings_take_the_counters_that_they_explain() -> None:
-    net = healthy()
-    net.tell("gpu11", PortFacts(traffic_class=0, trust="pcp", netdev="ens1"))
-    net.sends("gpu11", 0.0)
-    net.tick(4)
-    (found,) = net.open
-    assert (found.rule, found.root, found.severity) == (
-        "dscp_mismatch",
-        Place("gpu11", NIC),
-        Severity.CRITICAL,
-    )
-    assert [s.rule for s in found.symptoms] == ["wrong_priority"]
-    assert (found.evidence, found.confidence, found.victims, found.path) == ("config", 1.0, (), ())
-    assert "mlnx_qos -i ens1" in found.remedy[0]
-    net.tell("gpu11", PortFacts(traffic_class=106, trust="dscp"))
-    net.calm()
-    over = net.tick()
-    assert [(f.rule, f.state) for f in over] == [("dscp_mismatch", "resolved")]
-    assert net.tick(6) == []
-
-
-def test_counters_found_first_give_way_to_the_setting_that_explains_them() -> None:
-    net = healthy()
-    net.sends("gpu11", 0.0)
-    (first,) = net.tick(3)
-    assert first.rule == "wrong_priority"
-    net.tell("gpu11", PortFacts(traffic_class=0))
-    changed = {f.rule: f for f in net.tick()}
-    assert changed["wrong_priority"].superseded_by == changed["dscp_mismatch"].id
-    assert speaks(net) == [("dscp_mismatch", "gpu11")]
-
-
-def test_several_ports_of_one_device_are_one_finding_until_the_last_is_well() -> None:
-    right, wrong = PortFacts(traffic_class=106), PortFacts(traffic_class=0)
-    net = healthy()
-    net.tell("gpu11", {NIC: wrong, "mlx5_1/1": right})
-    (one,) = net.tick()
-    assert one.root == Place("gpu11", NIC)
-    net.tell("gpu11", {NIC: wrong, "mlx5_1/1": wrong})
-    changed = {f.state: f for f in net.tick()}
-    both = changed["open"]
-    assert changed["resolved"].superseded_by == both.id
-    assert both.root == Place("gpu11")
-    assert both.suspects == (Place("gpu11", NIC), Place("gpu11", "mlx5_1/1"))
-    net.tell("gpu11", {NIC: right, "mlx5_1/1": wrong})
-    (left,) = net.tick()
-    assert (left.id, left.state, left.suspects) == (
-        both.id,
-        "open",
-        (Place("gpu11", "mlx5_1/1"),),
-    )
-    net.tell("gpu11", {NIC: right, "mlx5_1/1": right})
-    (over,) = net.tick()
-    assert (over.id, over.state) == (both.id, "resolved")
-
-
-def test_a_missing_gid_is_named_with_the_fleets_index() -> None:
-    net = healthy()
-    for host in ("gpu11", "gpu12", "gpu21"):
-        net.tell(host, PortFacts(gids=TABLE))
-    assert net.tick() == []
-    net.tell("gpu22", PortFacts(gids=TABLE[:2]))
-    (found,) = net.tick()
-    assert (found.rule, found.root) == ("gid_mismatch", Place("gpu22", NIC))
-    assert found.severity is Severity.CRITICAL
-    assert "the fleet has it at index 3" in found.summary
-
-
-def test_settings_that_vanish_close_nothing() -> None:
-    net = healthy()
-    net.tell("gpu11", PortFacts(traffic_class=0))
-    (opened,) = net.tick()
-    net.tell("gpu11", PortFacts())
-    (lost,) = net.tick()
-    assert (lost.id, lost.state, lost.unmeasured_since) == (opened.id, "open", net.at)
-    assert net.tick(5) == []
-
-
-# --- verdicts -------------------------------------------------------------------------------
-
-
-def test_of_a_run_that_is_over_the_verdict_is_about_all_of_it() -> None:
-    net = healthy()
-    net.storm("gpu11")
-    net.tick(4)
-    net.calm()
-    net.tick(10)
-    assert net.open == []
-    assert net.judge is not None
-    assert net.judge.verdict().verdict == "faulty"
-
-
-def test_live_the_verdict_is_about_the_time_since_something_was_wrong() -> None:
-    net = Net()
-    judge = net.start(coverage_span_seconds=600.0)
-    net.tick(12)
-    assert judge.verdict().verdict == "clean"
-    net.storm("gpu11")
-    net.tick(4)
-    assert judge.verdict().verdict == "faulty"
-    net.calm()
-    net.tick(4)
-    over_at = net.at - 10.0
-    verdict = judge.verdict()
-    assert (verdict.verdict, verdict.from_at) == ("clean", over_at)
-
-
-def test_information_is_no_fault() -> None:
-    net = healthy()
-    net.sends("leaf1:Ethernet1", 0.97, marked=0.05)
-    net.tick(4)
-    assert [f.severity for f in net.open] == [Severity.INFO]
-    assert net.judge is not None
-    assert net.judge.verdict().verdict == "clean"
-
-
-@pytest.mark.parametrize("silent", ["spine1", "gpu11"])
-def test_a_device_that_was_not_measured_makes_the_verdict_unknown(silent: str) -> None:
-    net = Net(leaves=6, hosts=4)
-    net.silent = {silent}
-    net.tick(12)
-    assert net.judge is not None
-    verdict = net.judge.verdict()
-    assert verdict.coverage < 1
-    assert (verdict.verdict, verdict.unmeasured) == ("unknown", (f"{silent}: not polled",))
-
-
-def test_a_fault_is_one_whatever_else_is_not_measured() -> None:
-    net = Net()
-    net.silent = {"spine1", "spine2", "leaf2"}
-    net.tick(3)
-    net.storm("gpu11")
-    net.tick(4)
-    assert net.judge is not None
-    assert net.judge.verdict().verdict == "faulty"
-
-
-def test_half_of_the_polls_are_too_few() -> None:
-    net = Net()
-    for number in range(20):
-        net.silent = {d.name for d in net.devices} if number % 2 else set()
-        net.tick()
-    assert net.judge is not None
-    verdict = net.judge.verdict()
-    assert (verdict.verdict, verdict.coverage) == ("unknown", 0.0)
-    assert len(verdict.unmeasured) == len(net.devices)
-
-
-def test_nothing_is_known_of_a_fabric_without_links_or_devices() -> None:
-    net = Net(links=[], unlinked=["gpu11"])
-    net.tick(5)
-    assert net.judge is not None
-    assert (net.judge.verdict().verdict, net.judge.verdict().coverage) == ("unknown", 0.0)
-    judge = Judge(Fabric(Site(), []), defaults())
-    assert judge.tick(10.0) == []
-    verdict = judge.verdict()
-    assert (verdict.verdict, verdict.from_at, verdict.to_at) == ("unknown", None, None)
-    assert msgspec.json.encode(verdict) == (
-        b'{"verdict":"unknown","coverage":0.0,"unmeasured":[],"from":null,"to":null}'
-    )
-
-
-# --- what the operator sets -----------------------------------------------------------------
 
 
 def test_a_rule_that_is_off_is_not_judged() -> None:
