@@ -9,6 +9,7 @@ CHECKED := $(PACKAGES) tests benchmarks scripts
 # Where `make install` puts things; DESTDIR stands before all of them.
 DESTDIR ?=
 PREFIX ?= /opt/rocediag
+BINDIR ?= /usr/local/bin
 UNITDIR ?= /usr/lib/systemd/system
 SYSUSERSDIR ?= /usr/lib/sysusers.d
 TMPFILESDIR ?= /usr/lib/tmpfiles.d
@@ -50,7 +51,9 @@ soak: $(VENV)/.dev
 	@scripts/programs
 	$(BIN)/pytest -m soak --timeout 840 $(ARGS)
 
-# Folders are made for everybody to read, whatever umask root has.
+# Folders are made for everybody to read, whatever umask root has. The system's own Python goes
+# first: one in somebody's home is out of the sandboxed service's reach.
+install-venv: PYTHON := $(or $(firstword $(wildcard /usr/bin/python3.11 /usr/bin/python3.12 /usr/bin/python3.13)),$(PYTHON))
 install-venv:
 	@"$(or $(PYTHON),false)" -c 'import ensurepip, venv' 2>/dev/null || \
 	    { echo "python or its venv is missing: apt-get install python3.11-venv" >&2; exit 2; }
@@ -72,6 +75,8 @@ install-files:
 	@if [ ! -e "$(DESTDIR)/etc/rocediag/rocediag.toml" ]; then \
 	    install -m 0640 rocediag/example.toml "$(DESTDIR)/etc/rocediag/rocediag.toml"; \
 	fi
+	install -d "$(DESTDIR)$(BINDIR)"
+	ln -sfn "$(PREFIX)/bin/rocediag" "$(DESTDIR)$(BINDIR)/rocediag"
 	@if [ -z "$(DESTDIR)" ]; then scripts/activate; fi
 
 install: install-venv
@@ -81,7 +86,7 @@ uninstall:
 	@if [ -z "$(DESTDIR)" ] && [ -d /run/systemd/system ]; then \
 	    systemctl disable --now rocediag.service || true; \
 	fi
-	rm -f "$(DESTDIR)$(UNITDIR)/rocediag.service"
+	rm -f "$(DESTDIR)$(UNITDIR)/rocediag.service" "$(DESTDIR)$(BINDIR)/rocediag"
 	rm -f "$(DESTDIR)$(SYSUSERSDIR)/rocediag.conf" "$(DESTDIR)$(TMPFILESDIR)/rocediag.conf"
 	@if [ -e "$(DESTDIR)$(PREFIX)/pyvenv.cfg" ] && [ -e "$(DESTDIR)$(PREFIX)/bin/rocediag" ]; then \
 	    rm -rf "$(DESTDIR)$(PREFIX)"; \

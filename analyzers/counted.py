@@ -1,5 +1,6 @@
 """The rules on counters at work: what they see in a tick, and what they hold against whom."""
 
+import logging
 from collections.abc import Collection, Iterator, Mapping
 
 import numpy as np
@@ -11,6 +12,8 @@ from analyzers.watch import Episode, Patience, Watch
 from roce.fabric import Fabric
 from roce.model import Bools, Place
 from roce.signals import Scope
+
+log = logging.getLogger(__name__)
 
 
 class Counted:
@@ -24,19 +27,30 @@ class Counted:
             for name, rule in rules.items()
         }
         self._known: dict[str, Bools] = {}
+        self.failed: dict[str, int] = {}
+        """How often each rule failed by a mistake of ours."""
 
     def step(self, view: View) -> None:
         """Judge what a tick shows."""
         if not self._fabric.count:
             return
         for name, rule in self._rules.items():
-            known = np.atleast_2d(rule.known(view))
-            with np.errstate(invalid="ignore"):
-                levels = np.atleast_2d(rule.level(view))
-            at = np.stack([view.at(n) for n in rule.needs]).min(axis=0)
-            pace = np.stack([view.pace(n) for n in rule.needs]).max(axis=0)
-            self._watches[name].step(levels, known, at, self._fabric.interval_seconds, pace)
-            self._known[name] = known
+            try:
+                self._step(name, rule, view)
+            except Exception:
+                # One rule's mistake costs that rule; told once, and counted.
+                if name not in self.failed:
+                    log.exception("rule %s fails, and is left out while it does", name)
+                self.failed[name] = self.failed.get(name, 0) + 1
+
+    def _step(self, name: str, rule: Rule, view: View) -> None:
+        known = np.atleast_2d(rule.known(view))
+        with np.errstate(invalid="ignore"):
+            levels = np.atleast_2d(rule.level(view))
+        at = np.stack([view.at(n) for n in rule.needs]).min(axis=0)
+        pace = np.stack([view.pace(n) for n in rule.needs]).max(axis=0)
+        self._watches[name].step(levels, known, at, self._fabric.interval_seconds, pace)
+        self._known[name] = known
 
     def candidates(self) -> Iterator[Candidate]:
         """Give what holds against somebody."""

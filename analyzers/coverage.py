@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from analyzers.view import paces
-from roce.fabric import Fabric
+from roce.fabric import KNOWN, Fabric
 from roce.model import Bools, Floats, Ints, State
 
 ENOUGH: Final = 0.8
@@ -49,7 +49,9 @@ class Coverage:
         self._last_at[new] = at[new]
         self._measured = None
         if self._span is not None:
-            if self._began[0] is None:
+            if self._began[0] is None or now < self._began[0]:
+                # A clock that was set back counts anew: the old totals belong to no time now.
+                self._counts = (np.zeros(rows, np.int64), np.zeros(rows, np.int64))
                 self._began = (now, None)
             elif now - self._began[0] >= self._span:
                 self._counts = (np.zeros(rows, np.int64), self._counts[0])
@@ -123,9 +125,13 @@ class Coverage:
 
     def _why(self, device: str) -> str:
         states = self._fabric.states(device)
-        for name in ("pfc_rx_frames", "pfc_rx_pause_seconds", "tx_bytes"):
-            state = states.get(name)
-            if state is not None and state is not State.MEASURED:
+        # Either of the first two tells of PFC, so one that is known excuses the other.
+        for names in (("pfc_rx_frames", "pfc_rx_pause_seconds"), ("tx_bytes",)):
+            told = {n: states[n] for n in names if n in states}
+            if State.STALE in told.values():
+                return "it does not answer any more"
+            if told and not any(state in KNOWN for state in told.values()):
+                name, state = next(iter(told.items()))
                 return f"{name}: {state.value}"
         return "too few samples"
 

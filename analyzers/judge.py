@@ -68,6 +68,11 @@ class Judge:
         self._loud_at: float | None = None
 
     @property
+    def failed(self) -> Mapping[str, int]:
+        """How often each rule failed by a mistake of ours; it is left out while it does."""
+        return self._counted.failed
+
+    @property
     def open(self) -> list[Finding]:
         """The open findings, the loudest first, then the oldest."""
         return sorted(self._ledger.open.values(), key=lambda f: (-level(f), f.began_at, f.id))
@@ -97,6 +102,8 @@ class Judge:
         )
         changed = self._ledger.settle(groups, view, reach, now)
         wrong = (*self._ledger.open.values(), *changed)
+        if self._loud_at is not None and self._loud_at > now:
+            self._loud_at = None
         if any(level(f) >= LOUD and f.superseded_by is None for f in wrong):
             self._loud_at = now
         return changed

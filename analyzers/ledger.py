@@ -102,7 +102,10 @@ class Ledger:
                     changed.append(self.open[key])
             else:
                 over = replace(
-                    old, state="resolved", resolved_at=now, superseded_by=owners.get(key)
+                    old,
+                    state="resolved",
+                    resolved_at=max(now, old.began_at),
+                    superseded_by=owners.get(key),
                 )
                 changed.append(over)
         return changed

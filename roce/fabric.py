@@ -34,7 +34,7 @@ from roce.rows import STALE_AFTER, Rows, stale_seconds
 from roce.signals import PORT_SIGNALS, PRIORITIES, QUEUE_SIGNALS, SIGNALS, Scope
 from roce.why import Why
 
-__all__ = ["STALE_AFTER", "Fabric", "FoldCounts", "stale_seconds"]
+__all__ = ["KNOWN", "STALE_AFTER", "Fabric", "FoldCounts", "stale_seconds"]
 
 KNOWN = frozenset({State.MEASURED, State.ESTIMATED, State.STALE, State.RESTARTED})
 """States of signals that a source does give."""
@@ -348,16 +348,24 @@ class Fabric:
         """Give how hard each egress queue is held by its peer; made once for all rules."""
         if self._held is None or self._held[0] != self._changes:
             made = held(
-                (
-                    self.rate("pfc_rx_pause_seconds"),
-                    self.at_peer(self.rate("pfc_tx_pause_seconds")),
-                ),
-                (self.rate("pfc_rx_frames"), self.at_peer(self.rate("pfc_tx_frames"))),
+                self._newer("pfc_rx_pause_seconds", "pfc_tx_pause_seconds"),
+                self._newer("pfc_rx_frames", "pfc_tx_frames"),
                 np.fmax(self.rate("prio_tx_bytes"), self.at_peer(self.rate("prio_rx_bytes"))),
                 self.speed,
             )
             self._held = (self._changes, made)
         return self._held[1]
+
+    def _newer(self, own: str, peers: str) -> Rates:
+        """Give what the end of each cable says that was read last; the other's where unknown.
+
+        Of two ends polled in turn the older one repeats what is over already.
+        """
+        mine, theirs = self.rate(own), self.at_peer(self.rate(peers))
+        at = np.where(self.peer >= 0, self.sampled_at(peers)[self.peer], np.nan)
+        with np.errstate(invalid="ignore"):
+            late = at > self.sampled_at(own)
+        return np.where((late | np.isnan(mine)) & np.isfinite(theirs), theirs, mine)
 
     def last_at(self, device: str) -> float | None:
         """Give when a device last gave a batch."""

@@ -30,25 +30,24 @@ class Held:
 
 
 def held(
-    seconds: tuple[Rates, Rates],
-    frames: tuple[Rates, Rates],
+    seconds: Rates,
+    frames: Rates,
     tx_bytes: Rates,
     speed_bps: Floats,
 ) -> Held:
     """Work out how hard each egress queue is held.
 
     ``seconds`` and ``frames`` are rates of pause time and of PFC frames, as the queue's own
-    port received them and as its peer sent them: either end will do, and where both are known
-    the larger holds. ``tx_bytes`` is the queue's byte rate, ``speed_bps`` the link's, (rows,).
+    port received them or as its peer sent them. ``tx_bytes`` is the queue's byte rate,
+    ``speed_bps`` the link's, (rows,).
     """
-    share = np.minimum(np.fmax(*seconds), np.float32(1.0))
+    share = np.minimum(seconds, np.float32(1.0))
     measured = np.isfinite(share)
-    told = np.fmax(*frames)
     with np.errstate(invalid="ignore"):
         used = tx_bytes * np.float32(8) / speed_bps.astype(np.float32)
         # A queue that still sends a share u of line can have been held for 1 - u at most, and a
         # frame holds for its longest time at most.
-        bound = told * np.float32(LONGEST_QUANTA * QUANTUM_BITS) / speed_bps.astype(np.float32)
+        bound = frames * np.float32(LONGEST_QUANTA * QUANTUM_BITS) / speed_bps.astype(np.float32)
         guess = np.fmin(np.fmin(bound, np.float32(1.0)), np.clip(1 - used, 0, 1))
-        guess = np.where(told > 0, guess, told * np.float32(0.0))
+        guess = np.where(frames > 0, guess, frames * np.float32(0.0))
     return Held(np.where(measured, share, guess), measured)

@@ -10,8 +10,8 @@ from typing import Final
 
 import numpy as np
 
-from roce.fabric import STALE_AFTER, Fabric
-from roce.model import Bools, Device, Floats, UInts
+from roce.fabric import Fabric, stale_seconds
+from roce.model import Bools, Floats, UInts
 from roce.signals import PRIORITIES, SIGNALS, Scope, Signal, Unit, metric
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -30,12 +30,6 @@ _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 def escape(value: str) -> str:
     """Give a label's value as it stands between its quotes."""
     return value.translate(_ESCAPES)
-
-
-def stale_seconds(device: Device, *, fast: bool) -> float:
-    """Give how old a device's sample of a signal may be before it is unknown, in seconds."""
-    seconds = device.interval_seconds if fast else device.slow_interval_seconds
-    return STALE_AFTER * max(seconds, 2 * device.refresh_seconds)
 
 
 class Exposition:

@@ -14,7 +14,7 @@ import msgspec
 from aiohttp import web
 from prometheus_client import CollectorRegistry, generate_latest
 
-from roce.errors import ConfigError, StoreError
+from roce.errors import ConfigError, StoreError, Unreachable
 from roce.fabric import Fabric
 from roce.model import Facts, Finding, State, Verdict
 from rocediag import ports, verdicts
@@ -159,7 +159,7 @@ async def _metrics(request: web.Request) -> web.StreamResponse:
             await _write(response, chunk)
             # Writing may take no time at all; pollers run between two signals all the same.
             await asyncio.sleep(0)
-        return response
+    return response
 
 
 async def _healthz(_request: web.Request) -> web.Response:
@@ -226,7 +226,7 @@ async def _record(request: web.Request) -> web.StreamResponse:
             raise web.HTTPTooManyRequests(text=f"{LIMIT} recordings run already: end one first")
         async with _streaming(request, "application/x-ndjson") as response:
             await _record_to(response, request, recorder, seconds)
-            return response
+        return response
 
 
 async def _record_to(
@@ -298,14 +298,14 @@ async def _streaming(request: web.Request, content_type: str) -> AsyncIterator[w
     try:
         yield response
     except ConnectionError:
-        raise
+        # A client that leaves in the middle is nothing to tell of.
+        log.debug("the client of %s left", request.path)
     except Exception as error:
         if not isinstance(error, TimeoutError):
             log.exception("the answer to %s failed", request.path)
         # Half an answer must not look whole: the client sees its connection break.
         if request.transport is not None:
             request.transport.abort()
-        raise ConnectionResetError from error
 
 
 async def _write(response: web.StreamResponse, data: bytes) -> None:
@@ -365,7 +365,7 @@ async def serve(view: View, host: str, port: int) -> AsyncIterator[tuple[str, in
     """Serve for as long as the block lasts; give the address that it listens on.
 
     Raises:
-        ConfigError: It cannot listen there.
+        Unreachable: It cannot listen there, at least not now.
     """
     runner = web.AppRunner(
         application(view), access_log=None, shutdown_timeout=SHUTDOWN_SECONDS, handle_signals=False
@@ -376,7 +376,7 @@ async def serve(view: View, host: str, port: int) -> AsyncIterator[tuple[str, in
             await web.TCPSite(runner, host, port).start()
         except OSError as error:
             reason = error.strerror or str(error)
-            raise ConfigError(f"http.listen: cannot listen on {host}:{port}: {reason}") from error
+            raise Unreachable(f"http.listen: cannot listen on {host}:{port}: {reason}") from error
         yield runner.addresses[0][:2]
     finally:
         await runner.cleanup()

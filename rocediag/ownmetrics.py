@@ -20,9 +20,8 @@ from prometheus_client import (
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from roce.fabric import Fabric
+from roce.fabric import Fabric, stale_seconds
 from roce.model import Device, Finding, Severity, Verdict
-from rocediag.exposition import stale_seconds
 
 KNOWN_LIMIT = 10_000
 """Findings whose severity is remembered; one forgotten may be counted twice."""

@@ -23,7 +23,7 @@ from collector.profile import load_profiles
 from collector.snmp.client import SnmpClient
 from collector.source import Source
 from roce.fabric import Fabric
-from roce.model import Batch, Facts, Finding, Port, Verdict
+from roce.model import Batch, Facts, Finding, Port, Severity, Verdict
 from rocediag import http
 from rocediag.config import Config, parse_listen
 from rocediag.keeper import Keeper
@@ -47,7 +47,8 @@ async def run(config: Config, environ: Mapping[str, str]) -> None:
     """Watch a fabric until SIGTERM or SIGINT.
 
     Raises:
-        ConfigError: a secret cannot be read, or the HTTP address is taken.
+        ConfigError: a secret cannot be read.
+        Unreachable: the HTTP address is taken.
         StoreError: the findings store cannot be opened.
     """
     stop = asyncio.Event()
@@ -238,7 +239,8 @@ class Service:
                 log.info("%s %s is over", finding.rule, finding.id)
             elif finding.id not in self._told:
                 self._told.add(finding.id)
-                log.warning("%s %s: %s", finding.rule, finding.id, finding.summary)
+                loud = logging.INFO if finding.severity is Severity.INFO else logging.WARNING
+                log.log(loud, "%s %s: %s", finding.rule, finding.id, finding.summary)
 
     # --- what it tells --------------------------------------------------------------------
 
@@ -276,6 +278,7 @@ class Service:
         return {f"snmp_{why}": count for why, count in self._client.strays.items()} | {
             "findings_unreadable": self._store.corrupt,
             "findings_refused": self._store.refused,
+            **{f"rule_{name}_failed": count for name, count in self._judge.failed.items()},
         }
 
     def _state(self, now: float) -> DaemonState:

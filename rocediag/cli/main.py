@@ -73,6 +73,12 @@ def _root(
         print(f"rocediag {version('rocediag')}")
     elif context.invoked_subcommand is None:
         raise typer.Exit(bare.bare(url, store, json=json))
+    else:
+        sources = {n: context.get_parameter_source(n) for n in ("url", "store", "json")}
+        lost = [n for n, where in sources.items() if where and where.name == "COMMANDLINE"]
+        if lost:
+            right = f"{context.invoked_subcommand} --{lost[0]}"
+            raise typer.BadParameter(f"--{lost[0]} belongs after the command: {right}")
 
 
 def main() -> NoReturn:

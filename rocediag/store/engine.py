@@ -22,7 +22,7 @@ from sqlalchemy.pool import NullPool
 
 from roce.errors import StoreError
 
-BUSY_SECONDS = 5.0
+BUSY_SECONDS = 15.0
 """How long a statement waits for another process's transaction; ours last milliseconds."""
 
 DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+psycopg"}

@@ -75,7 +75,7 @@ def test_a_device_that_went_silent_is_named() -> None:
         net.poll()
         net.fabric.expire(net.at)
         coverage.step(net.at)
-    assert list(coverage.unmeasured()) == ["spine2: not measured (pfc_rx_frames: stale)"]
+    assert list(coverage.unmeasured()) == ["spine2: not measured (it does not answer any more)"]
     assert coverage.blind()
 
 

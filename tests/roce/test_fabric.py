@@ -239,3 +239,16 @@ def test_facts_are_whole_and_only_changes_count() -> None:
     fabric.tell(Facts(3.0, "leaf1", DeviceFacts()))
     assert fabric.facts_changes == 2
     assert fabric.facts["leaf1"] == DeviceFacts()
+
+
+def test_of_two_ends_polled_in_turn_the_one_read_last_tells() -> None:
+    fabric = Fabric(Site(), *pair())
+    for at, held in ((0.0, 0), (10.0, 5)):
+        seconds = block({"pfc_rx_pause_seconds": [lane(held)]})
+        fabric.fold(batch("leaf1", at, ["Ethernet0"], seconds))
+        seconds = block({"pfc_tx_pause_seconds": [lane(held)]})
+        fabric.fold(batch("gpu1", at + 4, ["mlx5_0/1"], seconds))
+    row = fabric.row("leaf1", "Ethernet0")
+    assert fabric.held().share[0, row] == pytest.approx(0.5)
+    fabric.fold(batch("leaf1", 20.0, ["Ethernet0"], block({"pfc_rx_pause_seconds": [lane(5)]})))
+    assert fabric.held().share[0, row] == 0.0, "the other end still tells of the time before"

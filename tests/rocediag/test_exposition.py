@@ -4,10 +4,10 @@ import subprocess
 import numpy as np
 import pytest
 
-from roce.fabric import Fabric
+from roce.fabric import Fabric, stale_seconds
 from roce.model import Batch, Block, Device, Port, Site
 from roce.signals import PORT_SIGNALS, PRIORITIES, QUEUE_SIGNALS, SIGNALS
-from rocediag.exposition import Exposition, escape, scaled, stale_seconds
+from rocediag.exposition import Exposition, escape, scaled
 from tests.programs import program
 from tests.roce.build import batch, block, lane, pair
 

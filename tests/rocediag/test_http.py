@@ -18,7 +18,7 @@ from alerts.dispatch import AlertMetrics, Dispatcher
 from analyzers.coverage import Coverage
 from collector.metrics import CollectorMetrics
 from collector.replay import open_capture
-from roce.errors import ConfigError, StoreError
+from roce.errors import StoreError, Unreachable
 from roce.fabric import Fabric
 from roce.model import DeviceFacts, Facts, Finding, Site, State, Verdict
 from rocediag import http, recording
@@ -344,13 +344,13 @@ async def test_the_end_of_the_daemon_ends_recordings_whole(daemon: Daemon) -> No
     assert lines[-1] == {"end": {"lines": 2, "dropped": 0}}
 
 
-async def test_an_address_in_use_is_a_mistake_of_the_configuration(daemon: Daemon) -> None:
+async def test_an_address_in_use_is_told_and_may_be_free_later(daemon: Daemon) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
         expected = rf"http.listen: cannot listen on 127.0.0.1:{port}: "
-        with pytest.raises(ConfigError, match=expected):
+        with pytest.raises(Unreachable, match=expected):
             async with serve(daemon, "127.0.0.1", port):
                 pass
 

@@ -167,13 +167,13 @@ def test_it_is_ready_once_it_judged_and_its_metrics_say_what_it_sees(host: Host)
         until(lambda: "rocediag_judge_seconds_count" in host.ask("/metrics"))
 
 
-def test_an_address_in_use_is_one_line_and_exit_2(host: Host) -> None:
+def test_an_address_in_use_is_one_line_and_exit_3(host: Host) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", int(host.url.rpartition(":")[2])))
         other.listen()
         with serving(host) as process:
             _, err = process.communicate(timeout=15)
-    assert process.returncode == 2
+    assert process.returncode == 3
     assert err.splitlines()[-1].startswith("rocediag: http.listen: cannot listen on 127.0.0.1:")
     assert "Traceback" not in err
 

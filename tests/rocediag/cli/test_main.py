@@ -6,8 +6,10 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from rocediag.cli import check_config
+from rocediag.cli.main import build
 from tests.programs import free_port
 from tests.rocediag.cli.conftest import Ask, Daemon
 
@@ -100,3 +102,10 @@ async def test_every_list_is_exit_0_whatever_it_holds(daemon: Daemon, cli: Ask) 
     for command in (["findings"], ["status"], ["explain", "incast"]):
         code, _, _ = await cli(*command, "--url", daemon.url)
         assert code == 0
+
+
+@pytest.mark.parametrize("option", [["--json"], ["--url", "http://127.0.0.1:1"]])
+def test_an_option_before_the_command_is_refused_rather_than_lost(option: list[str]) -> None:
+    done = CliRunner().invoke(build(), [*option, "status"])
+    assert done.exit_code == 2
+    assert "belongs after the command" in done.output
