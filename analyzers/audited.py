@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from analyzers.incident import LOUD, Candidate, Key
+from analyzers.incident import Candidate, Key
 from analyzers.rule import Audit
+from analyzers.watch import LOUD
 from roce.fabric import Fabric
 
 GRACE_SECONDS: Final = 600.0

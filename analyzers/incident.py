@@ -9,6 +9,7 @@ from typing import Final
 
 from analyzers.rule import Figures, Judgement
 from analyzers.tree import Branch
+from analyzers.watch import LOUD
 from roce.model import Place
 
 PRECEDENCE: Final = (
@@ -30,9 +31,6 @@ PRECEDENCE: Final = (
 
 FOLLOWS: Final = frozenset({"cnp_flood"})
 """Rules whose figures travel with a congestion, so that anywhere near it they are a symptom."""
-
-LOUD: Final = 2
-"""The level from which somebody is woken."""
 
 Key = tuple[str, str, str | None, int | None]
 """Rule, device, port, priority: at most one open finding has it."""

@@ -11,13 +11,13 @@ from analyzers.audited import Audited
 from analyzers.counted import Counted
 from analyzers.coverage import Coverage
 from analyzers.findings import level
-from analyzers.incident import LOUD, incidents
+from analyzers.incident import incidents
 from analyzers.ledger import Ledger
 from analyzers.reach import Reach
 from analyzers.rule import Audit, Judgement, Rule
 from analyzers.victims import Sending, Suffering
 from analyzers.view import View
-from analyzers.watch import Patience
+from analyzers.watch import LOUD, Patience
 from roce.fabric import Fabric
 from roce.model import Finding, Rates, Verdict
 from roce.ring import Headline, Ring

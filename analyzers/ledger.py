@@ -14,6 +14,7 @@ from analyzers.rule import Judgement, Rule
 from analyzers.tree import Branch
 from analyzers.victims import Suffering
 from analyzers.view import View
+from analyzers.watch import LOUD
 from roce.fabric import Fabric
 from roce.model import Finding, Victim
 
@@ -172,7 +173,7 @@ class Ledger:
 
 def _found_at(speaker: Candidate, old: Finding | None) -> float:
     """Give when it was first loud; where it never was, when it was first noted."""
-    if old is None or (level(old) < 2 <= speaker.level):
+    if old is None or (level(old) < LOUD <= speaker.level):
         return speaker.found_at
     return old.found_at
 

@@ -21,8 +21,6 @@ from rocediag.faults import faults
 from rocediag.inventory import Entry, Mistake, Target
 from rocediag.schema import File, Http, Poll, StoreTable
 
-DEFAULT_PATH = Path("/etc/rocediag/rocediag.toml")
-
 _S = TypeVar("_S", bound=msgspec.Struct)
 _Part = tuple[Path, Mapping[str, Any]]
 

@@ -7,9 +7,6 @@ import sys
 
 from rocediag.cli import options
 
-_LEVELS = ((logging.ERROR, 3), (logging.WARNING, 4))
-"""From ours to syslog's (RFC 5424, 6.2.1)."""
-
 
 def serve(config: options.ConfigPath = options.CONFIG) -> None:
     """Watch a fabric until told to stop."""
