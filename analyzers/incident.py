@@ -22,11 +22,21 @@ PRECEDENCE: Final = (
     "ecn_too_early",
     "wrong_priority",
     "ecmp_imbalance",
+    "cnp_lost",
     "incast",
     "uplink_congestion",
     "local_buffer",
+    "headroom_overflow",
+    "lossless_drop",
+    "link_flap",
 )
 """Who speaks where several counter rules see one trouble; the rest come after these."""
+
+LOSSES: Final = frozenset({"bad_link", "headroom_overflow", "lossless_drop", "link_flap"})
+"""Troubles that lose packets: whoever has to send again, anywhere, does so because of them."""
+
+RESENDS: Final = frozenset({"retransmission", "ack_timeout"})
+"""What a loss anywhere on the way makes a host do."""
 
 FOLLOWS: Final = frozenset({"cnp_flood"})
 """Rules whose figures travel with a congestion, so that anywhere near it they are a symptom."""
@@ -130,7 +140,7 @@ def incidents(
             there = free.take(c for c in free.at(fact.place.device) if c.rule in explains)
             found.append(Incident(fact, there))
     for root in free.in_order():
-        mine = free.take(_symptoms(root, branch_of(root), devices_of, free))
+        mine = free.take(_symptoms(root, branch_of(root), devices_of, free, rules))
         found.append(Incident(root, mine))
     return _by_device(found, rules, devices_open)
 
@@ -146,6 +156,8 @@ class _Free:
         self._devices: dict[str, list[Candidate]] = {}
         self._bound: dict[Key, list[Candidate]] = {}
         self.following: dict[str, list[Candidate]] = {}
+        self.resending = [c for c in ordered if c.rule in RESENDS]
+        self.congested = [c for c in ordered if c.rule == "incast"]
         for c in ordered:
             self._queues.setdefault(c.queue, []).append(c)
             self._cables.setdefault(c.cable, []).append(c)
@@ -181,6 +193,7 @@ def _symptoms(
     branch: Branch,
     devices_of: Callable[[Branch], Collection[str]],
     free: _Free,
+    rules: Mapping[str, Judgement],
 ) -> Iterator[Candidate]:
     """Give those that a root explains: on its own cable, on a way through it, or following it."""
     yield from free.with_root(root)
@@ -188,9 +201,22 @@ def _symptoms(
         for other in free.about(queue):
             if rank(other) > rank(root) and other.lane in {root.lane, None}:
                 yield other
+    yield from _far(root, free, rules)
     if free.following and root.rule not in FOLLOWS:
         for device in devices_of(branch):
             yield from free.following.get(device, ())
+
+
+def _far(root: Candidate, free: _Free, rules: Mapping[str, Judgement]) -> Iterator[Candidate]:
+    """Give those that a root explains wherever they stand."""
+    if rules[root.rule].per_device:
+        for other in free.at(root.place.device):
+            if rank(other) > rank(root) and rules[other.rule].per_device:
+                yield other
+    if root.rule in LOSSES:
+        yield from free.resending
+    if root.rule == "cnp_lost":
+        yield from free.congested
 
 
 def _by_device(

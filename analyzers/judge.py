@@ -61,6 +61,9 @@ class Judge:
         self._sending = Sending()
         counting = {n: r for n, r in self.rules.items() if isinstance(r, Rule)}
         auditing = {n: r for n, r in self.rules.items() if isinstance(r, Audit)}
+        for name in {w for r in counting.values() for w in r.windowed}:
+            fabric.keep_window(name)
+        self._window = (patience or Patience()).window_samples
         self._counted = Counted(fabric, counting, patience or Patience())
         self._audited = Audited(fabric, auditing)
         suffering = Suffering(fabric, self._ring, self._sending)
@@ -75,6 +78,8 @@ class Judge:
     def tick(self, now: float) -> list[Finding]:
         """Judge what is known at a time; give the findings that opened, changed or ended."""
         self.fabric.expire(now)
+        pace = float(self.fabric.interval_seconds.max(initial=0))
+        self.fabric.turn_windows(now, self._window * pace)
         view = View(self.fabric)
         self.coverage.step(now)
         self._ledger.restore(self._counted.restore, self._audited.restore)

@@ -75,6 +75,7 @@ class Rule(Judgement, frozen=True, kw_only=True, forbid_unknown_fields=True):
     needs: ClassVar[tuple[str, ...]] = ()
     helps: ClassVar[tuple[str, ...]] = ()
     shown: ClassVar[tuple[str, ...]] = ()
+    windowed: ClassVar[tuple[str, ...]] = ()
 
     def level(self, view: View) -> Levels:
         """Judge every queue, (lossless priorities, rows), or port, (rows,): -1 to 3."""
