@@ -89,12 +89,13 @@ class Incident:
     speaker: Candidate
     symptoms: list[Candidate] = field(default_factory=list)
     suspects: list[Place] = field(default_factory=list)
+    about_device: bool = False
 
     @property
     def root(self) -> Place:
         """The speaker's place, without its port where it is about a device."""
         place = self.speaker.place
-        return Place(place.device, None, place.priority) if self.suspects else place
+        return Place(place.device, None, place.priority) if self.about_device else place
 
     @property
     def key(self) -> Key:
@@ -139,10 +140,22 @@ def incidents(
             explains = rules[fact.rule].explains
             there = free.take(c for c in free.at(fact.place.device) if c.rule in explains)
             found.append(Incident(fact, there))
+    found += _circles(free)
     for root in free.in_order():
         mine = free.take(_symptoms(root, branch_of(root), devices_of, free, rules))
         found.append(Incident(root, mine))
     return _by_device(found, rules, devices_open)
+
+
+def _circles(free: "_Free") -> Iterator[Incident]:
+    """Make one incident of the queues of a circle: its root is the one that was held first."""
+    lanes: dict[int | None, list[Candidate]] = {}
+    for c in free.deadlocked:
+        lanes.setdefault(c.lane, []).append(c)
+    for some in lanes.values():
+        some.sort(key=lambda c: (c.began_at, c.place.device, c.place.port or ""))
+        first, *others = free.take(iter(some))
+        yield Incident(first, suspects=[c.place for c in others])
 
 
 class _Free:
@@ -156,6 +169,7 @@ class _Free:
         self._devices: dict[str, list[Candidate]] = {}
         self._bound: dict[Key, list[Candidate]] = {}
         self.following: dict[str, list[Candidate]] = {}
+        self.deadlocked = [c for c in ordered if c.rule == "pfc_deadlock"]
         self.resending = [c for c in ordered if c.rule in RESENDS]
         self.congested = [c for c in ordered if c.rule == "incast"]
         for c in ordered:
@@ -240,6 +254,7 @@ def _by_device(
         first = some[0]
         if len(some) > 1 or key in devices_open:
             first.suspects = [i.speaker.place for i in some]
+            first.about_device = True
         first.symptoms = [s for i in some for s in i.symptoms]
         rest.append(first)
     return rest

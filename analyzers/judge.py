@@ -98,10 +98,11 @@ class Judge:
             reach.branch,
             reach.devices,
             self._ledger.bonds,
-            self._ledger.open.keys(),
+            self._ledger.about_devices(now),
         )
         changed = self._ledger.settle(groups, view, reach, now)
-        if any(level(f) >= LOUD and f.superseded_by is None for f in (*self.open, *changed)):
+        wrong = (*self._ledger.open.values(), *changed)
+        if any(level(f) >= LOUD and f.superseded_by is None for f in wrong):
             self._loud_at = now
         return changed
 

@@ -22,8 +22,12 @@ class EcnWithoutCnp(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True)
     marks_per_second: float = 33.0
     """Marked packets a second from which on no CNP at all is a fault (1,000 in 30 s)."""
 
-    marked: float = 0.01
-    """Share of RDMA packets marked below which it does no harm that nobody is told."""
+    marked_info: float = 0.01
+    """Share of RDMA packets marked from which on it is noted that nobody is told."""
+
+    marked: float = 0.05
+    """Share of RDMA packets marked from which on it does harm: a sender that is not told keeps
+    a queue standing, which marks far more than the percent or two of a healthy burst."""
 
     scope: ClassVar = Scope.PORT
     title: ClassVar = "ECN without CNP"
@@ -34,8 +38,11 @@ class EcnWithoutCnp(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True)
         """Judge each host's port."""
         host = view.fabric.is_host & (view.fabric.site.mode is Mode.DCQCN)
         marks, cnps = view.figure("np_ecn_marked_packets"), view.figure("np_cnp_sent")
-        many = (marks >= self.marks_per_second) & (view.figure("host_marked") >= self.marked)
-        return undecided(levels(critical=host & many & (cnps == 0)), host & ~many)
+        share = view.figure("host_marked")
+        mute = host & (marks >= self.marks_per_second) & (cnps == 0)
+        found = levels(mute & (share >= self.marked_info), None, mute & (share >= self.marked))
+        # Without a CNP, few marks say nothing; one CNP says that it speaks.
+        return undecided(found, host & (cnps == 0))
 
     def summary(self, where: Where, figures: Figures) -> str:
         """Name the host."""

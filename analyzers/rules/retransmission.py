@@ -14,7 +14,7 @@ class Retransmission(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     It is the sign of a loss somewhere else: where a dropping queue, a bad or a flapping link
     is known at the same time, that speaks. Alone it says that the place of the loss is not
-    measured.
+    measured; so it waits for more samples than others, for whoever dropped to speak first.
 
     False alarms: adaptive routing puts packets out of order without loss, and then receivers
     count it but senders get no NAK; a job that is killed gives a burst.
@@ -29,6 +29,7 @@ class Retransmission(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True
     floor_packets: float = 1000.0
     """RDMA packets a second below which a share means nothing."""
 
+    samples: ClassVar = 5
     scope: ClassVar = Scope.PORT
     title: ClassVar = "retransmission"
     needs: ClassVar = ("packet_seq_err", "rdma_tx_packets")
@@ -39,7 +40,7 @@ class Retransmission(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True
         share = view.figure("sequence")
         busy = view.fabric.is_host & (view.figure("rdma_tx_packets") >= self.floor_packets)
         found = levels(None, busy & (share >= self.warning), busy & (share >= self.critical))
-        return undecided(found, view.fabric.is_host & ~busy)
+        return undecided(found, view.fabric.is_host & (~busy | (share >= self.warning / 2)))
 
     def summary(self, where: Where, figures: Figures) -> str:
         """Name the sender."""

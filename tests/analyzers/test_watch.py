@@ -81,7 +81,7 @@ class Pair:
         for row in range(2):
             last = self.last_at[row]
             since = None if last is None else self.at - last
-            if since is not None and -3.5 * INTERVAL <= since < 0.5 * INTERVAL:
+            if since is not None and -3.5 * INTERVAL <= since < 0.7 * INTERVAL:
                 continue
             for lane in range(2):
                 if known[lane][row]:
@@ -213,6 +213,17 @@ def test_a_poll_seen_twice_is_one_sample() -> None:
     assert one.see(2, 2, 2, step=0.0) is None
     assert one.see(2, step=0.4) is None
     assert one.see(2, step=0.6) is not None
+
+
+@pytest.mark.parametrize("apart", [0.1, 0.3, 0.5, 0.6])
+def test_two_ends_polled_at_different_moments_are_one_sample(apart: float) -> None:
+    one = One()
+    for _ in range(5):
+        one.see(0, step=1 - apart)
+        one.see(0, step=apart)
+    assert one.see(2, step=1 - apart) is None
+    assert one.see(2, step=apart) is None
+    assert one.see(2, step=1 - apart) is not None
 
 
 def test_a_gap_makes_it_forget_what_it_saw() -> None:
