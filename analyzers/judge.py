@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from analyzers.around import Around, Surroundings, by_onset
 from analyzers.audited import Audited
 from analyzers.counted import Counted
 from analyzers.coverage import Coverage
@@ -47,6 +48,7 @@ class Judge:
         *,
         patience: Patience | None = None,
         coverage_span_seconds: float | None = None,
+        around: Around | None = None,
     ) -> None:
         """Judge by some rules; a verdict is about the whole run unless a span is given.
 
@@ -57,6 +59,7 @@ class Judge:
         self.rules = {name: rule for name, rule in rules.items() if rule.enabled}
         self.coverage = Coverage(fabric, coverage_span_seconds)
         self._live = coverage_span_seconds is not None
+        self.surroundings = Surroundings(fabric, around or Around(), live=self._live)
         self._ring = Ring(len(fabric.lossless))
         self._sending = Sending()
         counting = {n: r for n, r in self.rules.items() if isinstance(r, Rule)}
@@ -100,6 +103,8 @@ class Judge:
             self._ledger.bonds,
             self._ledger.about_devices(now),
         )
+        groups = by_onset(groups, reach.branch, reach.devices, pace)
+        groups = self.surroundings.heard(groups, self._ledger.open.keys(), now)
         changed = self._ledger.settle(groups, view, reach, now)
         wrong = (*self._ledger.open.values(), *changed)
         if any(level(f) >= LOUD and f.superseded_by is None for f in wrong):

@@ -271,7 +271,10 @@ class View:
 
     def _siblings_most(self) -> Rates:
         """The fullest of a leaf's other ways; NaN without any."""
-        return self._uplinks.most_of_others(self.figure("mean_line"))
+        up = self.fabric.rate("oper_up") != 0
+        return self._uplinks.most_of_others(
+            np.where(up, self.figure("mean_line"), np.float32(np.nan))
+        )
 
     def _ways_least(self) -> Rates:
         """The least mean share of line among all ways of a leaf, in its busier direction."""
@@ -282,7 +285,7 @@ class View:
         """Mean share of marks on all ways of a leaf, in its busier direction."""
         line, marked, ways = self.figure("mean_line"), self.figure("mean_marked"), self._uplinks
         back, marked_back = self.fabric.at_peer(line), self.fabric.at_peer(marked)
-        up = ways.least(line) >= ways.least(back)
+        up = np.isnan(ways.least(back)) | (ways.least(line) >= ways.least(back))
         return np.where(up, ways.average(marked, line), ways.average(marked_back, back))
 
     def _in_cycle(self) -> Rates:
@@ -290,7 +293,7 @@ class View:
         held, sent = self.figure("held"), self.fabric.rate("prio_tx_bytes")
         found = np.where(np.isfinite(held) & np.isfinite(sent), 0, np.nan).astype(np.float32)
         for lane in range(len(held)):
-            stuck = (held[lane] >= STUCK) & (sent[lane] == 0) & (self.figure("way") > 0)
+            stuck = (held[lane] >= STUCK) & (sent[lane] == 0)
             for row in cycles(self.fabric, np.flatnonzero(stuck).tolist()):
                 found[lane, row] = 1
         return found

@@ -17,6 +17,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from roce.errors import ConfigError, StoreError
 from roce.fabric import Fabric
 from roce.model import Facts, Finding, State, Verdict
+from rocediag import ports, verdicts
 from rocediag.exposition import CONTENT_TYPE, Exposition
 from rocediag.ownmetrics import is_up
 from rocediag.page import page
@@ -66,6 +67,11 @@ class View(Protocol):
 
     def verdict(self) -> Verdict | None:
         """The verdict over what was seen so far."""
+        ...
+
+    @property
+    def coverage(self) -> verdicts.Counted:
+        """How much was seen, and since when."""
         ...
 
     def open_findings(self) -> Sequence[Finding]:
@@ -181,9 +187,39 @@ async def _status(request: web.Request) -> web.Response:
     return _json(status(request.app[VIEW], time.time()))
 
 
+async def _verdict(request: web.Request) -> web.Response:
+    """Answer whether it is the network, for a span and some hosts."""
+    query, now = _query(request, "since", "from", "to", "hosts"), time.time()
+    if "since" in query and "from" in query:
+        raise _bad("since: from is given already; one of them says where the span begins")
+    start = now - _seconds(query["since"], "since") if "since" in query else None
+    view = request.app[VIEW]
+    question = verdicts.Question(
+        from_at=_seconds(query["from"], "from") if "from" in query else start,
+        to_at=_seconds(query["to"], "to") if "to" in query else None,
+        hosts=tuple(name for name in query.get("hosts", "").split(",") if name),
+    )
+    found = await view.findings(None)
+    told = verdicts.answer(view.fabric, view.coverage, view.verdict(), found, question, now)
+    return _json(told)
+
+
+async def _ports(request: web.Request) -> web.Response:
+    """Give both ends of a device's cables, or those of the cables that stand out most."""
+    query, fabric = _query(request, "device", "by", "top"), request.app[VIEW].fabric
+    by, top = query.get("by", ports.RANKINGS[0]), query.get("top", "20")
+    if by not in ports.RANKINGS:
+        raise _bad(f"by: expected one of {', '.join(ports.RANKINGS)}; got {by!r}")
+    if not (top.isascii() and top.isdigit() and 0 < int(top) <= ports.MOST):
+        raise _bad(f"top: expected a number from 1 to {ports.MOST}; got {top[:20]!r}")
+    if "device" in query:
+        return _json(ports.of_device(fabric, query["device"], time.time()))
+    return _json(ports.most(fabric, by, int(top), time.time()))
+
+
 async def _record(request: web.Request) -> web.StreamResponse:
     """Stream what comes in, a JSON object a line, until told or until the daemon ends."""
-    seconds = _seconds(_query(request, "seconds").get("seconds"))
+    seconds = _seconds(_query(request, "seconds").get("seconds"), "seconds")
     recorders = request.app[VIEW].recorders
     with recorders.join() as recorder:
         if recorder is None:
@@ -234,13 +270,13 @@ def _query(request: web.Request, *known: str) -> Mapping[str, str]:
     return request.query
 
 
-def _seconds(text: str | None) -> float:
+def _seconds(text: str | None, key: str) -> float:
     try:
         seconds = float("inf" if text is None else text)
     except ValueError:
         seconds = 0.0
     if not seconds > 0:
-        raise _bad(f"seconds: expected a number above 0; got {text!r}")
+        raise _bad(f"{key}: expected a number above 0; got {text!r}")
     return seconds
 
 
@@ -293,6 +329,8 @@ async def _errors(request: web.Request, handler: Handler) -> web.StreamResponse:
         if "Allow" in error.headers:
             answer.headers["Allow"] = error.headers["Allow"]
         return answer
+    except ConfigError as error:
+        return _json({"error": str(error)}, status=400)
     except StoreError as error:
         return _json({"error": str(error)}, status=503)
     except Exception:
@@ -315,6 +353,8 @@ def application(view: View) -> web.Application:
     app.router.add_get("/readyz", _readyz)
     app.router.add_get("/api/v1/findings", _findings)
     app.router.add_get("/api/v1/status", _status)
+    app.router.add_get("/api/v1/verdict", _verdict)
+    app.router.add_get("/api/v1/ports", _ports)
     app.router.add_get("/api/v1/record", _record, allow_head=False)
     app.on_shutdown.append(_close)
     return app

@@ -1,17 +1,20 @@
-"""Judges a capture as the daemon would have judged it live."""
+"""Judges a capture as the daemon would have judged it live, by its rules or by changed ones."""
 
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
 from analyzers.judge import Judge
-from analyzers.rule import defaults
+from analyzers.rule import Judgement, defaults
 from collector.replay import open_capture
-from roce.errors import DataError
+from collector.strict import nearest
+from roce.errors import ConfigError, DataError
 from roce.fabric import Fabric
 from roce.model import Finding, Severity, Verdict
+from rocediag.faults import faults
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,15 +26,56 @@ class Judged:
     bad_lines: Mapping[str, int]
 
 
-def judge(folder: Path) -> Judged:
+def settings(given: Iterable[str]) -> dict[str, Judgement]:
+    """Give every rule, with thresholds changed as ``rule.key=value``; a value is TOML's.
+
+    Raises:
+        ConfigError: its text has a line for every setting that cannot be used.
+    """
+    rules, wrong = defaults(), list[str]()
+    changed: dict[str, dict[str, object]] = {}
+    for text in given:
+        path, sign, value = text.partition("=")
+        name, dot, key = path.strip().partition(".")
+        if not (sign and dot and key):
+            wrong.append(f"--set {text}: expected rule.key=value, as pause_storm.storm=0.9")
+        elif name not in rules:
+            wrong.append(f"--set {text}: the rule {name!r} is {nearest(name, rules)}")
+        elif key in changed.setdefault(name, {}):
+            wrong.append(f"--set {text}: {name}.{key} is set already")
+        else:
+            changed[name][key] = _plain(value.strip())
+    for name, table in changed.items():
+        kind = type(rules[name])
+        found = [f"--set {fault.path}: {fault.text}" for fault in faults(table, kind, name)]
+        wrong += found
+        if not found:
+            rules[name] = msgspec.convert(table, kind)
+    if wrong:
+        raise ConfigError("\n".join(wrong))
+    return rules
+
+
+def _plain(text: str) -> object:
+    """Read a value as TOML does; a word without quotes is a text."""
+    try:
+        value: object = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+    return value
+
+
+def judge(folder: Path, rules: Mapping[str, Judgement] | None = None) -> Judged:
     """Judge a capture, one tick for each distinct time, after the last batch of that time.
+
+    By the rules as they come, unless others are given.
 
     Raises:
         DataError: the folder is no capture.
     """
     capture = open_capture(folder)
     fabric = Fabric(capture.site, capture.devices, capture.ports, capture.links)
-    judge_ = Judge(fabric, defaults())
+    judge_ = Judge(fabric, defaults() if rules is None else rules)
     facts = sorted(capture.facts(), key=lambda told: told.at)
     found: dict[str, Finding] = {}
     at: float | None = None

@@ -122,6 +122,7 @@ class Service:
             patience=Patience(window_samples=config.poll.window_samples),
             coverage_span_seconds=max(COVERAGE_SECONDS, 20 * self._interval),
         )
+        self.coverage = self._judge.coverage
         self._verdict: Verdict | None = None
         self._broken = False
         self._told = {finding.id for finding in restored}

@@ -3,9 +3,9 @@
 from typing import ClassVar
 
 from analyzers import words
-from analyzers.rule import Figures, Rule, Where, levels
+from analyzers.rule import Figures, Rule, Where, levels, undecided
 from analyzers.view import View
-from roce.model import Levels
+from roce.model import Levels, Mode
 from roce.signals import Scope
 
 
@@ -15,7 +15,8 @@ class CnpLost(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     Senders that do not get their CNPs do not slow down, and PFC has to stop them.
 
     False alarms: other traffic may ride the same priority (BGP often is DSCP 48 too), and a
-    few drops of it say little; here any drop sample after sample counts.
+    few drops of it say little; here any drop sample after sample counts. A fabric that means PFC
+    without ECN sends no CNPs.
     """
 
     warning: float = 1.0
@@ -29,7 +30,9 @@ class CnpLost(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def level(self, view: View) -> Levels:
         """Judge each port of a switch."""
         drops = view.figure("cnp_drops")
-        return levels(None, ~view.fabric.is_host & (drops >= self.warning))
+        switch = ~view.fabric.is_host & (view.fabric.site.mode is Mode.DCQCN)
+        found = levels(None, switch & (drops >= self.warning))
+        return undecided(found, switch & (drops >= self.warning / 2))
 
     def summary(self, where: Where, figures: Figures) -> str:
         """Name the port."""

@@ -54,5 +54,6 @@ class EcnAfterPfc(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
             words.command("show_ecn", where),
             f"on {device}: turn ECN on for the lossless queue, with Kmin well below the point "
             "where PFC sets in (150 kB and 1.5 MB at 100 Gb/s are usual)",
-            "check that senders set ECT: traffic class 106 is DSCP 26 with ECT(0)",
+            f"check that senders set ECT: traffic class {where.site.traffic_class} is "
+            f"DSCP {where.site.dscp} with ECT(0)",
         )

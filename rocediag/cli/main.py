@@ -17,10 +17,13 @@ from rocediag.cli import (
     findings,
     lab,
     options,
+    port,
     record,
     replay,
     serve,
     status,
+    top,
+    verdict,
 )
 
 USAGE = 2
@@ -46,6 +49,9 @@ def build() -> typer.Typer:
     app.command("findings")(findings.findings)
     app.command("explain")(explain.explain)
     app.command("status")(status.status)
+    app.command("verdict")(verdict.verdict)
+    app.command("port")(port.port)
+    app.command("top")(top.top)
     app.command("record")(record.record)
     app.command("replay")(replay.replay)
     app.add_typer(lab.build(), name="lab")

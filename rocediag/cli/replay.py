@@ -19,6 +19,12 @@ UNKNOWN = 4
 
 def replay(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the capture.")],
+    changed: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="RULE.KEY=VALUE", help="Another threshold; may be given again."
+        ),
+    ] = None,
     json: options.Json = False,
 ) -> None:
     """Judge a capture.
@@ -26,9 +32,9 @@ def replay(
     As the daemon would have judged it live. The exit code is 0 for clean, 1 for faulty, 4 for
     unknown.
     """
-    from rocediag.replay import judge
+    from rocediag.replay import judge, settings
 
-    judged = judge(folder)
+    judged = judge(folder, settings(changed or ()))
     for why, count in judged.bad_lines.items():
         print(f"rocediag: {folder}: {count} unusable: {why}", file=sys.stderr)
     if json:

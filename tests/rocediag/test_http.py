@@ -15,6 +15,7 @@ import pytest_asyncio
 from prometheus_client import CollectorRegistry
 
 from alerts.dispatch import AlertMetrics, Dispatcher
+from analyzers.coverage import Coverage
 from collector.metrics import CollectorMetrics
 from collector.replay import open_capture
 from roce.errors import ConfigError, StoreError
@@ -54,6 +55,8 @@ class Daemon:
             verdict=self.verdict,
             dropped=self.dropped,
         )
+
+        self.coverage = Coverage(self.fabric, None)
 
     def not_ready(self) -> str | None:
         return self.reason
@@ -358,3 +361,30 @@ async def test_nothing_is_logged_of_what_goes_well(
     caplog.set_level(logging.DEBUG, logger="aiohttp")
     await client.get("/api/v1/status")
     assert caplog.records == []
+
+
+async def test_a_verdict_is_given_for_a_span_and_hosts(client: Client) -> None:
+    code, told = await client.json("/api/v1/verdict?since=60&hosts=gpu1")
+    assert (code, told["hosts"]) == (200, ["gpu1"])
+    assert told["verdict"]["verdict"] in {"faulty", "unknown"}
+    assert told["cables"][0]["end"]["device"] == "gpu1"
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["since=x", "since=-1", "since=inf", "since=1&from=1", "from=nan", "hosts=nope", "to=5", "x=1"],
+)
+async def test_a_verdict_that_was_asked_wrongly_is_the_clients_mistake(
+    client: Client, query: str
+) -> None:
+    code, _ = await client.error(f"/api/v1/verdict?{query}")
+    assert code == 400
+
+
+async def test_ports_are_given_by_device_and_by_what_stands_out(client: Client) -> None:
+    for query in ("device=leaf1", "device=leaf1:Ethernet0", "by=line&top=1"):
+        code, told = await client.json(f"/api/v1/ports?{query}")
+        assert (code, len(told["cables"])) == (200, 1)
+    for query in ("device=x", "device=leaf1:x", "by=x", "top=0", "top=1e3", "top=2000"):
+        code, _ = await client.error(f"/api/v1/ports?{query}")
+        assert code == 400

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from roce.errors import DataError
-from rocediag.replay import judge
+from roce.errors import ConfigError, DataError
+from rocediag.replay import judge, settings
 from tests.programs import corpus
 
 PORTS = {"leaf1": "Ethernet0", "gpu01": "mlx5_0/1", "gpu02": "mlx5_0/1"}
@@ -116,3 +116,26 @@ def test_captures_whose_truth_is_known(name: str) -> None:
             for finding in loud
         )
     assert bool(loud) == bool(truth["faults"])
+
+
+def test_a_threshold_may_be_changed_for_one_replay(tmp_path: Path) -> None:
+    facts = [{"at": 5.0, "device": "gpu01", "facts": gids("RoCE v1")}]
+    folder = capture(tmp_path, both(0, 10, 20, 30, 40), facts)
+    assert judge(folder).verdict.verdict == "faulty"
+    assert judge(folder, settings(["gid_mismatch.enabled=false"])).verdict.verdict == "clean"
+
+
+def test_every_setting_that_cannot_be_used_is_told_with_the_nearest() -> None:
+    given = ["pause_strm.a=1", "pause_storm.enabld=true", "incast=4", "incast.enabled=maybe"]
+    with pytest.raises(ConfigError) as caught:
+        settings([*given, "pause_storm.storm=0.9", "pause_storm.storm=0.8"])
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 5
+    for said in (
+        "'pause_strm' is not known; did you mean pause_storm?",
+        "pause_storm.enabld: not known; did you mean enabled?",
+        "incast=4: expected rule.key=value",
+        "incast.enabled: expected",
+        "pause_storm.storm is set already",
+    ):
+        assert any(said in line for line in lines), said

@@ -45,3 +45,11 @@ async def test_unusable_lines_are_told_on_the_side(cli: Ask, tmp_path: Path) -> 
     code, _, err = await cli("replay", str(folder))
     assert code == 0
     assert err.startswith(f"rocediag: {folder}: 1 unusable: ")
+
+
+async def test_a_threshold_can_be_set_and_a_wrong_one_is_exit_2(cli: Ask, tmp_path: Path) -> None:
+    folder = str(capture(tmp_path, both(0, 10, 20, 30, 40), []))
+    code, _, _ = await cli("replay", folder, "--set", "pause_storm.enabled=false")
+    assert code == 0
+    code, out, err = await cli("replay", folder, "--set", "pause_storm.x=1", "--set", "nope.x=1")
+    assert (code, out, len(err.splitlines())) == (2, "", 2)

@@ -1,0 +1,81 @@
+import json
+from datetime import datetime
+
+import pytest
+
+from roce.errors import ConfigError
+from rocediag.cli.verdict import moment, seconds
+from tests.programs import free_port
+from tests.rocediag.cli.conftest import Ask, Daemon
+
+
+async def test_an_open_finding_is_faulty_and_exit_1(daemon: Daemon, cli: Ask) -> None:
+    code, out, _ = await cli("verdict", "--since", "20m", "--url", daemon.url)
+    assert code == 1
+    assert out.startswith("FAULTY: 2 findings at warning or above")
+    assert "CRITICAL pause_storm: gpu03:mlx5_0/1" in out
+    assert "WARNING gid_mismatch: gpu07:mlx5_0/1 (resolved)" in out
+
+
+async def test_nothing_measured_is_unknown_and_exit_4(quiet_daemon: Daemon, cli: Ask) -> None:
+    code, out, _ = await cli("verdict", "--url", quiet_daemon.url)
+    assert code == 4
+    assert out.startswith("UNKNOWN")
+    assert "spine2: not polled" in out
+
+
+async def test_the_last_line_of_json_is_the_verdict(daemon: Daemon, cli: Ask) -> None:
+    arguments = ("verdict", "--hosts", "gpu03", "--json", "--url", daemon.url)
+    code, out, _ = await cli(*arguments)
+    finding, verdict = (json.loads(line) for line in out.splitlines())
+    assert code == 1
+    assert finding["rule"] == "pause_storm"
+    assert list(verdict)[:5] == ["verdict", "coverage", "unmeasured", "from", "to"]
+    assert (verdict["verdict"], verdict["hosts"]) == ("faulty", ["gpu03"])
+    assert verdict["covered"] == {"from": None, "to": None}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--hosts", "gpu3"), "'gpu3' is not known; did you mean gpu03?"),
+        (("--since", "soon"), "expected a span as 90s"),
+        (("--from", "noon"), "expected a time as 14:00"),
+        (("--since", "1m", "--from", "14:00"), "give one"),
+        (("--to", "14:00"), "from is missing"),
+    ],
+)
+async def test_what_was_typed_wrong_is_exit_2(
+    daemon: Daemon, cli: Ask, arguments: tuple[str, ...], said: str
+) -> None:
+    code, out, err = await cli("verdict", *arguments, "--url", daemon.url)
+    assert (code, out) == (2, "")
+    assert said in err
+
+
+async def test_without_a_daemon_there_is_no_verdict(cli: Ask) -> None:
+    code, _, err = await cli("verdict", "--url", f"http://127.0.0.1:{free_port()}")
+    assert code == 3
+    assert err.startswith("rocediag: no daemon answers")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"), [("90", 90), ("90s", 90), ("20m", 1200), ("1.5h", 5400), ("1d", 86400)]
+)
+def test_spans_are_read(words: str, expected: float) -> None:
+    assert seconds(words) == expected
+
+
+@pytest.mark.parametrize("words", ["", "0", "-1", "m", "1w"])
+def test_what_is_no_span_is_told(words: str) -> None:
+    with pytest.raises(ConfigError):
+        seconds(words)
+
+
+def test_times_are_read() -> None:
+    now = datetime(2026, 3, 4, 12).astimezone().timestamp()
+    assert moment("11:30", now) == now - 1800
+    assert moment("9:00", now) == now - 3 * 3600
+    assert moment("13:00", now) == now - 23 * 3600
+    assert moment("2026-03-04T11:00", now) == now - 3600
+    assert moment(f"{now:.1f}", now) == now
