@@ -4,6 +4,7 @@ import logging
 from collections.abc import Collection, Iterator, Mapping
 
 import numpy as np
+from msgspec.structs import replace
 
 from analyzers.incident import Candidate
 from analyzers.rule import Figures, Rule
@@ -23,7 +24,10 @@ class Counted:
         self._fabric = fabric
         self._rules = rules
         self._watches = {
-            name: Watch(patience, len(fabric.lossless) if rule.scope is Scope.QUEUE else 1)
+            name: Watch(
+                replace(patience, open_samples=rule.samples or patience.open_samples),
+                len(fabric.lossless) if rule.scope is Scope.QUEUE else 1,
+            )
             for name, rule in rules.items()
         }
         self._known: dict[str, Bools] = {}
@@ -49,7 +53,9 @@ class Counted:
             levels = np.atleast_2d(rule.level(view))
         at = np.stack([view.at(n) for n in rule.needs]).min(axis=0)
         pace = np.stack([view.pace(n) for n in rule.needs]).max(axis=0)
-        self._watches[name].step(levels, known, at, self._fabric.interval_seconds, pace)
+        device = self._fabric.device_of if rule.per_device else None
+        every = self._fabric.interval_seconds
+        self._watches[name].step(levels, known, at, every, pace, device)
         self._known[name] = known
 
     def candidates(self) -> Iterator[Candidate]:

@@ -23,11 +23,21 @@ PRECEDENCE: Final = (
     "ecn_too_early",
     "wrong_priority",
     "ecmp_imbalance",
+    "cnp_lost",
     "incast",
     "uplink_congestion",
     "local_buffer",
+    "headroom_overflow",
+    "lossless_drop",
+    "link_flap",
 )
 """Who speaks where several counter rules see one trouble; the rest come after these."""
+
+LOSSES: Final = frozenset({"bad_link", "headroom_overflow", "lossless_drop", "link_flap"})
+"""Troubles that lose packets: whoever has to send again, anywhere, does so because of them."""
+
+RESENDS: Final = frozenset({"retransmission", "ack_timeout"})
+"""What a loss anywhere on the way makes a host do."""
 
 FOLLOWS: Final = frozenset({"cnp_flood"})
 """Rules whose figures travel with a congestion, so that anywhere near it they are a symptom."""
@@ -77,12 +87,13 @@ class Incident:
     speaker: Candidate
     symptoms: list[Candidate] = field(default_factory=list)
     suspects: list[Place] = field(default_factory=list)
+    about_device: bool = False
 
     @property
     def root(self) -> Place:
         """The speaker's place, without its port where it is about a device."""
         place = self.speaker.place
-        return Place(place.device, None, place.priority) if self.suspects else place
+        return Place(place.device, None, place.priority) if self.about_device else place
 
     @property
     def key(self) -> Key:
@@ -127,10 +138,22 @@ def incidents(
             explains = rules[fact.rule].explains
             there = free.take(c for c in free.at(fact.place.device) if c.rule in explains)
             found.append(Incident(fact, there))
+    found += _circles(free)
     for root in free.in_order():
-        mine = free.take(_symptoms(root, branch_of(root), devices_of, free))
+        mine = free.take(_symptoms(root, branch_of(root), devices_of, free, rules))
         found.append(Incident(root, mine))
     return _by_device(found, rules, devices_open)
+
+
+def _circles(free: "_Free") -> Iterator[Incident]:
+    """Make one incident of the queues of a circle: its root is the one that was held first."""
+    lanes: dict[int | None, list[Candidate]] = {}
+    for c in free.deadlocked:
+        lanes.setdefault(c.lane, []).append(c)
+    for some in lanes.values():
+        some.sort(key=lambda c: (c.began_at, c.place.device, c.place.port or ""))
+        first, *others = free.take(iter(some))
+        yield Incident(first, suspects=[c.place for c in others])
 
 
 class _Free:
@@ -144,6 +167,9 @@ class _Free:
         self._devices: dict[str, list[Candidate]] = {}
         self._bound: dict[Key, list[Candidate]] = {}
         self.following: dict[str, list[Candidate]] = {}
+        self.deadlocked = [c for c in ordered if c.rule == "pfc_deadlock"]
+        self.resending = [c for c in ordered if c.rule in RESENDS]
+        self.congested = [c for c in ordered if c.rule == "incast"]
         for c in ordered:
             self._queues.setdefault(c.queue, []).append(c)
             self._cables.setdefault(c.cable, []).append(c)
@@ -179,6 +205,7 @@ def _symptoms(
     branch: Branch,
     devices_of: Callable[[Branch], Collection[str]],
     free: _Free,
+    rules: Mapping[str, Judgement],
 ) -> Iterator[Candidate]:
     """Give those that a root explains: on its own cable, on a way through it, or following it."""
     yield from free.with_root(root)
@@ -186,9 +213,22 @@ def _symptoms(
         for other in free.about(queue):
             if rank(other) > rank(root) and other.lane in {root.lane, None}:
                 yield other
+    yield from _far(root, free, rules)
     if free.following and root.rule not in FOLLOWS:
         for device in devices_of(branch):
             yield from free.following.get(device, ())
+
+
+def _far(root: Candidate, free: _Free, rules: Mapping[str, Judgement]) -> Iterator[Candidate]:
+    """Give those that a root explains wherever they stand."""
+    if rules[root.rule].per_device:
+        for other in free.at(root.place.device):
+            if rank(other) > rank(root) and rules[other.rule].per_device:
+                yield other
+    if root.rule in LOSSES:
+        yield from free.resending
+    if root.rule == "cnp_lost":
+        yield from free.congested
 
 
 def _by_device(
@@ -212,6 +252,7 @@ def _by_device(
         first = some[0]
         if len(some) > 1 or key in devices_open:
             first.suspects = [i.speaker.place for i in some]
+            first.about_device = True
         first.symptoms = [s for i in some for s in i.symptoms]
         rest.append(first)
     return rest

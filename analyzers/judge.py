@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from analyzers.around import Around, Surroundings, by_onset
 from analyzers.audited import Audited
 from analyzers.counted import Counted
 from analyzers.coverage import Coverage
@@ -47,6 +48,7 @@ class Judge:
         *,
         patience: Patience | None = None,
         coverage_span_seconds: float | None = None,
+        around: Around | None = None,
     ) -> None:
         """Judge by some rules; a verdict is about the whole run unless a span is given.
 
@@ -57,10 +59,14 @@ class Judge:
         self.rules = {name: rule for name, rule in rules.items() if rule.enabled}
         self.coverage = Coverage(fabric, coverage_span_seconds)
         self._live = coverage_span_seconds is not None
+        self.surroundings = Surroundings(fabric, around or Around(), live=self._live)
         self._ring = Ring(len(fabric.lossless))
         self._sending = Sending()
         counting = {n: r for n, r in self.rules.items() if isinstance(r, Rule)}
         auditing = {n: r for n, r in self.rules.items() if isinstance(r, Audit)}
+        for name in {w for r in counting.values() for w in r.windowed}:
+            fabric.keep_window(name)
+        self._window = (patience or Patience()).window_samples
         self._counted = Counted(fabric, counting, patience or Patience())
         self._audited = Audited(fabric, auditing)
         suffering = Suffering(fabric, self._ring, self._sending)
@@ -80,6 +86,8 @@ class Judge:
     def tick(self, now: float) -> list[Finding]:
         """Judge what is known at a time; give the findings that opened, changed or ended."""
         self.fabric.expire(now)
+        pace = float(self.fabric.interval_seconds.max(initial=0))
+        self.fabric.turn_windows(now, self._window * pace)
         view = View(self.fabric)
         self.coverage.step(now)
         self._ledger.restore(self._counted.restore, self._audited.restore)
@@ -98,8 +106,10 @@ class Judge:
             reach.branch,
             reach.devices,
             self._ledger.bonds,
-            self._ledger.open.keys(),
+            self._ledger.about_devices(now),
         )
+        groups = by_onset(groups, reach.branch, reach.devices, pace)
+        groups = self.surroundings.heard(groups, self._ledger.open.keys(), now)
         changed = self._ledger.settle(groups, view, reach, now)
         wrong = (*self._ledger.open.values(), *changed)
         if self._loud_at is not None and self._loud_at > now:

@@ -1,6 +1,6 @@
 """The open findings: what opens, changes, ends, and what a run before left behind."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -17,6 +17,9 @@ from analyzers.view import View
 from analyzers.watch import LOUD
 from roce.fabric import Fabric
 from roce.model import Finding, Victim
+
+REOPENS = 20
+"""Intervals within which a finding about a device that comes back is the same."""
 
 Restore = Callable[[Candidate], bool]
 """Opens what was open before; says whether its place is known yet."""
@@ -40,6 +43,7 @@ class Ledger:
         self.open: dict[Key, Finding] = {key_of(f): f for f in open_findings}
         self.bonds: dict[Key, Key] = {}
         """Whose symptom each candidate is: its key to the key of the candidate that speaks."""
+        self._ended: dict[Key, tuple[float, Finding]] = {}
         self._waiting = [c for f in self.open.values() for c in self._parts(f)]
 
     # --- after a restart ------------------------------------------------------------------
@@ -68,6 +72,16 @@ class Ledger:
         found = {c.key for c in self._waiting}
         return found | {(rule, device, None, p) for rule, device, _, p in found}
 
+    def about_devices(self, now: float) -> Collection[Key]:
+        """Give the keys of findings about whole devices: open ones, and those ended just now.
+
+        What comes back within `REOPENS` intervals is the same finding.
+        """
+        pace = float(self._fabric.interval_seconds.max(initial=0))
+        limit = now - REOPENS * pace
+        self._ended = {key: e for key, e in self._ended.items() if e[0] >= limit}
+        return {*self.open, *self._ended}
+
     # --- a tick ---------------------------------------------------------------------------
 
     def forgiven(self, candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -85,7 +99,8 @@ class Ledger:
         owners: dict[Key, str] = {}
         changed: list[Finding] = []
         for group in groups:
-            finding = self._finding(group, before.get(group.key), view, reach, now)
+            finding = self._finding(group, self._before(group, before), view, reach, now)
+            self._ended.pop(group.key, None)
             self.open[group.key] = finding
             self.bonds.update((s.key, group.speaker.key) for s in group.symptoms)
             owned = [c.key for c in (group.speaker, *group.symptoms)]
@@ -109,7 +124,16 @@ class Ledger:
                     superseded_by=owners.get(key),
                 )
                 changed.append(over)
+                if over.superseded_by is None and key[2] is None:
+                    self._ended[key] = now, over
         return changed
+
+    def _before(self, group: Incident, before: Mapping[Key, Finding]) -> Finding | None:
+        """Give the finding that an incident goes on with, if any."""
+        old = before.get(group.key)
+        if old is None and group.key in self._ended:
+            old = replace(self._ended[group.key][1], state="open", resolved_at=None)
+        return old
 
     def _finding(
         self, group: Incident, old: Finding | None, view: View, reach: Reach, now: float

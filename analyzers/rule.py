@@ -68,13 +68,17 @@ class Rule(Judgement, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A judgement of counters.
 
     ``needs`` are the figures or signals that must all be known at a row for it to be judged;
-    ``helps`` are read where known. ``shown`` are those a finding shows.
+    ``helps`` are read where known. ``shown`` are those a finding shows, ``windowed`` the signals
+    whose means over the window it reads, and ``samples`` how many samples open it, where that
+    is not the common number.
     """
 
     scope: ClassVar[Scope] = Scope.QUEUE
     needs: ClassVar[tuple[str, ...]] = ()
     helps: ClassVar[tuple[str, ...]] = ()
     shown: ClassVar[tuple[str, ...]] = ()
+    windowed: ClassVar[tuple[str, ...]] = ()
+    samples: ClassVar[int] = 0
 
     def level(self, view: View) -> Levels:
         """Judge every queue, (lossless priorities, rows), or port, (rows,): -1 to 3."""

@@ -9,6 +9,8 @@ from functools import cached_property
 
 import numpy as np
 
+from analyzers.cycles import STUCK, cycles
+from analyzers.groups import Group
 from roce.fabric import Fabric
 from roce.model import Floats, Rates
 from roce.signals import SIGNALS
@@ -205,6 +207,97 @@ class View:
         """Packets a queue dropped, as a share of those it sent."""
         return self._share("queue_dropped_packets", "prio_tx_packets")
 
+    def _device_marks(self) -> Rates:
+        """Share of all packets of a device's lossless egress queues that it marked, at each port.
+
+        Where the switch does not count marks, a host's own count stands for its leaf's queue.
+        """
+        sent, marked = self.fabric.rate("prio_tx_packets"), self.figure("marked")
+        known = np.isfinite(sent) & np.isfinite(marked)
+        number, size = self.fabric.device_of, len(self.fabric.devices)
+        found = np.full(sent.shape, np.nan, dtype=np.float32)
+        for lane in range(len(sent)):
+            packets = np.where(known[lane], sent[lane], 0)
+            marks = packets * np.where(known[lane], marked[lane], 0)
+            total = np.bincount(number, packets, size)
+            found[lane] = (np.bincount(number, marks, size) / total)[number]
+        return found
+
+    def _corrupted(self) -> Rates:
+        """Corrupted packets as a share of those a port received, by whatever counts most."""
+        bad = np.fmax(self.fabric.rate("rx_errors"), self.fabric.rate("rx_crc_errors"))
+        bad = np.fmax(bad, self.fabric.rate("rx_icrc_errors"))
+        got = self.fabric.rate("rx_packets")
+        return np.where(bad == 0, np.float32(0), bad / (got + bad))
+
+    def _lossless_drops(self) -> Rates:
+        """Packets a second dropped on a lossless priority, at egress and at ingress."""
+        out, into = (
+            self.fabric.rate("queue_dropped_packets"),
+            self.fabric.rate("ingress_dropped_packets"),
+        )
+        return np.where(np.isfinite(out), out + np.nan_to_num(into), into)
+
+    def _cnp_drops(self) -> Rates:
+        """Packets a second that a port drops on the priority of CNPs."""
+        lanes = self.fabric.queues("queue_dropped_packets")
+        found: Rates = lanes[self.fabric.site.cnp_priority]
+        return found
+
+    def _way(self) -> Rates:
+        """1 where both ends of the cable are switches."""
+        return np.where(
+            self.fabric.is_host,
+            np.nan,
+            self.fabric.at_peer(np.where(self.fabric.is_host, np.nan, 1).astype(np.float32)),
+        ).astype(np.float32)
+
+    def _mean_line(self) -> Rates:
+        """Mean share of line over the window, where both ends are switches."""
+        return self.fabric.mean("prio_tx_bytes") * BITS / self._speed * self.figure("way")
+
+    def _mean_marked(self) -> Rates:
+        """Mean share of packets marked over the window, where both ends are switches."""
+        marked, sent = self.fabric.mean("ecn_marked_packets"), self.fabric.mean("prio_tx_packets")
+        return np.where(sent == 0, np.float32(0), marked / sent) * self.figure("way")
+
+    @cached_property
+    def _uplinks(self) -> Group:
+        """The ports of each leaf that face a switch."""
+        roles = np.array([d.role == "leaf" for d in self.fabric.devices.values()], dtype=np.bool_)
+        leaf = roles[self.fabric.device_of] if self.fabric.count else np.zeros(0, dtype=np.bool_)
+        faces = np.isfinite(self.figure("way"))
+        return Group(leaf & faces, self.fabric.device_of, len(self.fabric.devices))
+
+    def _siblings_most(self) -> Rates:
+        """The fullest of a leaf's other ways; NaN without any."""
+        up = self.fabric.rate("oper_up") != 0
+        return self._uplinks.most_of_others(
+            np.where(up, self.figure("mean_line"), np.float32(np.nan))
+        )
+
+    def _ways_least(self) -> Rates:
+        """The least mean share of line among all ways of a leaf, in its busier direction."""
+        line = self.figure("mean_line")
+        return np.fmax(self._uplinks.least(line), self._uplinks.least(self.fabric.at_peer(line)))
+
+    def _ways_marked(self) -> Rates:
+        """Mean share of marks on all ways of a leaf, in its busier direction."""
+        line, marked, ways = self.figure("mean_line"), self.figure("mean_marked"), self._uplinks
+        back, marked_back = self.fabric.at_peer(line), self.fabric.at_peer(marked)
+        up = np.isnan(ways.least(back)) | (ways.least(line) >= ways.least(back))
+        return np.where(up, ways.average(marked, line), ways.average(marked_back, back))
+
+    def _in_cycle(self) -> Rates:
+        """1 where a queue between switches is stuck and waits, over others, for itself."""
+        held, sent = self.figure("held"), self.fabric.rate("prio_tx_bytes")
+        found = np.where(np.isfinite(held) & np.isfinite(sent), 0, np.nan).astype(np.float32)
+        for lane in range(len(held)):
+            stuck = (held[lane] >= STUCK) & (sent[lane] == 0)
+            for row in cycles(self.fabric, np.flatnonzero(stuck).tolist()):
+                found[lane, row] = 1
+        return found
+
     def _stalled(self) -> Rates:
         """Share of time in which PCIe writes of a port stalled."""
         return self.fabric.rate("pci_stalled_wr_seconds")
@@ -242,10 +335,7 @@ SOURCES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "leaf_marked": ((), ("ecn_marked_packets", "prio_tx_packets")),
     "line": (("prio_tx_bytes",), ("prio_rx_bytes",)),
     "received": (("prio_rx_bytes",), ("prio_tx_bytes",)),
-    "marked": (
-        ("ecn_marked_packets", "prio_tx_packets"),
-        ("np_ecn_marked_packets", "rdma_rx_packets"),
-    ),
+    "marked": (("ecn_marked_packets", "prio_tx_packets"), ("np_ecn_marked_packets",)),
     "host_marked": (("np_ecn_marked_packets", "rdma_rx_packets"), ()),
     "cnps": (("np_cnp_sent", "rdma_rx_packets"), ()),
     "to_host": ((), ()),
@@ -255,6 +345,17 @@ SOURCES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "on_lossless": (("prio_tx_bytes", "rdma_tx_bytes"), ()),
     "sequence": (("packet_seq_err",), ()),
     "dropped": (("queue_dropped_packets",), ()),
+    "in_cycle": (_PFC, _PFC_PEER),
+    "device_marks": (("ecn_marked_packets", "prio_tx_packets"), ("np_ecn_marked_packets",)),
+    "corrupted": (("rx_errors", "rx_packets"), ()),
+    "lossless_drops": (("queue_dropped_packets", "ingress_dropped_packets"), ()),
+    "cnp_drops": (("queue_dropped_packets",), ()),
+    "way": ((), ()),
+    "mean_line": (("prio_tx_bytes",), ()),
+    "mean_marked": (("ecn_marked_packets", "prio_tx_packets"), ()),
+    "siblings_most": (("prio_tx_bytes",), ()),
+    "ways_least": (("prio_tx_bytes",), ()),
+    "ways_marked": (("ecn_marked_packets", "prio_tx_packets"), ()),
     "stalled": (("pci_stalled_wr_seconds",), ()),
 }
 """The signals each figure is made of: at the row itself, and at its peer."""

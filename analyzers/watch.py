@@ -86,13 +86,20 @@ class Watch:
         self._state: NDArray[Any] = np.zeros(0, dtype=_STATE)
 
     def step(
-        self, levels: Levels, known: Bools, at: Floats, interval: Floats, pace: Floats
+        self,
+        levels: Levels,
+        known: Bools,
+        at: Floats,
+        interval: Floats,
+        pace: Floats,
+        device: Ints | None = None,
     ) -> None:
         """Take one judgement: levels (lanes, rows) where known, sampled at (rows,).
 
         ``interval`` is how often each row is polled at most, ``pace`` how often the slowest of
         what is judged may be renewed, both in seconds, (rows,). A row without a new sample is
-        left as it is: what is not seen neither opens nor closes.
+        left as it is: what is not seen neither opens nor closes. Where ``device`` gives each
+        row's device, the samples of all its rows count together.
         """
         rows = levels.shape[-1]
         if rows > len(self._last_at):
@@ -107,7 +114,8 @@ class Watch:
         row, lane = np.divmod(self._cells, self._lanes)
         here = new[lane, row]
         away = np.abs(at[row] - self._state["last_at"]) > GAP * pace[row]
-        self._advance(here, here & away, levels[lane, row], at[row])
+        group = None if device is None else device[row] * self._lanes + lane
+        self._advance(here, here & away, levels[lane, row], at[row], group)
         sampled = new.any(axis=0)
         self._last_at[sampled] = at[sampled]
         self._prune()
@@ -123,7 +131,9 @@ class Watch:
         state[np.searchsorted(everything, self._cells)] = self._state
         self._cells, self._state = everything, state
 
-    def _advance(self, new: Bools, gap: Bools, level: Levels, at: Floats) -> None:
+    def _advance(
+        self, new: Bools, gap: Bools, level: Levels, at: Floats, group: Ints | None
+    ) -> None:
         """Move the remembered cells on by one sample where there is a new one."""
         s, p = self._state, self._patience
         s["seen"][gap], s["good"][gap] = 0, 0
@@ -132,14 +142,15 @@ class Watch:
         start = new & (older[:, 0] == 0) & (level >= 1)
         s["first_at"][start] = at[start]
         s["seen"] = seen = np.where(new[:, None], older | reached, s["seen"])
-        held = np.bitwise_count(seen) >= p.open_samples
+        held = np.bitwise_count(_together(seen, group)) >= p.open_samples
         top = np.where(held.any(axis=1), 3 - np.argmax(held[:, ::-1], axis=1), 0)
         s["good"] = np.where(
             new, np.where(level == 0, s["good"] + 1, _keep(level, s["good"])), s["good"]
         )
         s["closed"] = np.where(new & (s["closed"] > 0), s["closed"] + 1, s["closed"])
         s["level"][new], s["last_at"][new] = level[new], at[new]
-        opened = new & (s["severity"] == 0) & (top > 0) & (level > 0)
+        now = level > 0 if group is None else (seen != 0).any(axis=1)
+        opened = new & (s["severity"] == 0) & (top > 0) & now
         again = opened & (s["closed"] > 0) & (s["closed"] <= p.reopen_samples + 1)
         first = opened & ~again
         s["began_at"][first] = s["first_at"][first]
@@ -192,6 +203,15 @@ class Watch:
         """Forget what was seen at a place: the trouble it was a symptom of has ended."""
         keep = self._cells != row * self._lanes + lane
         self._cells, self._state = self._cells[keep], self._state[keep]
+
+
+def _together(seen: NDArray[np.uint32], group: Ints | None) -> NDArray[np.uint32]:
+    """Give what was seen at each cell, or at any cell of its group that saw the like."""
+    if group is None or not len(group):
+        return seen
+    union = np.zeros((int(group.max()) + 1, seen.shape[1]), dtype=np.uint32)
+    np.bitwise_or.at(union, group, seen)
+    return np.where(seen != 0, union[group], np.uint32(0))
 
 
 def _keep(level: Levels, good: NDArray[Any]) -> NDArray[Any]:

@@ -54,8 +54,13 @@ class Windows:
             self._turned_at = now
 
     def mean(self, index: int, count: int) -> Rates:
-        """Give the mean rate of a plane's first rows over the window; NaN where none is known."""
-        slot = self._slots[index]
+        """Give the mean rate of a plane's first rows over the window; NaN where none is known.
+
+        Of a plane that nobody asked to keep, nothing is known.
+        """
+        slot = self._slots.get(index)
+        if slot is None:
+            return np.full((*self._lanes, count), np.nan, dtype=np.float32)
         amount = self._amount[:, slot, ..., :count].sum(axis=0)
         seconds = self._seconds[:, slot, ..., :count].sum(axis=0)
         known = seconds > 0

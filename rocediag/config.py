@@ -12,6 +12,7 @@ import msgspec
 
 from alerts import sink
 from alerts.sink import SinkConfig
+from analyzers.around import Maintenance
 from analyzers.rule import Judgement, discover
 from collector.strict import nearest
 from roce.errors import ConfigError
@@ -35,6 +36,7 @@ class Config:
     targets: tuple[Target, ...]
     links: tuple[Link, ...]
     rules: Mapping[str, Judgement]
+    maintenance: tuple[Maintenance, ...]
     store: StoreTable
     http: Http
     alerts: Mapping[str, SinkConfig]
@@ -57,6 +59,8 @@ def load(path: Path) -> Config:
     names = [name for entry in _entries(parts, "device") if (name := entry.name) is not None]
     links, mistakes = inventory.links(_entries(parts, "link"), names)
     wrong += mistakes
+    windows, mistakes = inventory.maintenance(_entries(parts, "maintenance"), names)
+    wrong += mistakes
     config = Config(
         path=path,
         site=_site(parts, wrong),
@@ -64,6 +68,7 @@ def load(path: Path) -> Config:
         targets=tuple(targets),
         links=tuple(links),
         rules=_rules(parts, wrong),
+        maintenance=tuple(windows),
         store=_section(parts, "store", StoreTable, wrong),
         http=_section(parts, "http", Http, wrong),
         alerts=_sinks(parts, wrong),

@@ -1,4 +1,4 @@
-"""What the configuration says of devices and cables, taken together.
+"""What the configuration says of devices, cables and work on them, taken together.
 
 A device takes from its group what it does not say itself. A name given twice, a cable to
 nowhere and a port in two cables are mistakes of the whole list, which no entry shows alone.
@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from analyzers.around import Maintenance, zone
 from collector.strict import nearest
 from roce.model import End, Link
 from rocediag.faults import faults
@@ -125,6 +126,61 @@ def links(entries: Sequence[Entry], names: Sequence[str]) -> tuple[list[Link], l
         if len(ends) == 2:
             found.append(Link(*ends))
     return found, wrong
+
+
+def maintenance(
+    entries: Sequence[Entry], names: Sequence[str]
+) -> tuple[list[Maintenance], list[Mistake]]:
+    """Give the work that was announced, and what is wrong with the list.
+
+    A pattern may match no device; a plain name that is none is a mistake.
+    """
+    found: list[Maintenance] = []
+    wrong: list[Mistake] = []
+    for entry in entries:
+        if any(faults(entry.tree, Maintenance)):
+            continue
+        window = msgspec.convert(entry.tree, Maintenance)
+        doubts = [*_name_doubts(window, names), *_time_doubts(window)]
+        wrong += [Mistake(entry.file, f"{entry.path}.{key}", text) for key, text in doubts]
+        found.append(window)
+    return found, wrong
+
+
+def _name_doubts(window: Maintenance, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    if not window.devices and not window.links:
+        yield "devices", "is missing, and so is links: say what is worked on"
+    for device in window.devices:
+        if not _is_pattern(device) and device not in names:
+            yield "devices", f"device {device!r} is {nearest(device, names)}"
+    for link in window.links:
+        device, _, port = link.partition(":")
+        if not device or not port:
+            yield "links", f"expected device:port, as leaf1:Ethernet0; got {link!r}"
+        elif not _is_pattern(device) and device not in names:
+            yield "links", f"device {device!r} is {nearest(device, names)}"
+
+
+def _time_doubts(window: Maintenance) -> Iterator[tuple[str, str]]:
+    begin, end = window.from_, window.to
+    if (window.daily_from is None) != (window.daily_to is None):
+        missing = "daily_to" if window.daily_to is None else "daily_from"
+        yield missing, "is missing: the times of a day are given together"
+    elif window.daily_from is None and (begin is None or end is None):
+        missing = "from" if begin is None else "to"
+        yield missing, "is missing: give from and to, or daily_from and daily_to"
+    elif window.daily_from is not None and window.daily_from == window.daily_to:
+        yield "daily_to", "is the same as daily_from: that is no time at all"
+    if begin is not None and end is not None and end <= begin:
+        yield "to", "expected a time after from"
+    try:
+        zone(window)
+    except (KeyError, ValueError, OSError):
+        yield "time_zone", f"{window.time_zone!r} is no time zone that this machine knows"
+
+
+def _is_pattern(text: str) -> bool:
+    return any(sign in text for sign in "*?[")
 
 
 def _merged(entry: Entry, groups: Mapping[str, Any]) -> DeviceEntry | None:

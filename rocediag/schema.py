@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from analyzers.around import Maintenance
 from collector.snmp.usm import Auth, Priv
 from roce.model import Site
 
@@ -164,6 +165,8 @@ class File(Section, frozen=True, kw_only=True):
     """Cables."""
     rules: dict[str, dict[str, Any]] = {}
     """Thresholds, a table a rule."""
+    maintenance: tuple[Maintenance, ...] = ()
+    """Work that was announced, on devices and cables."""
     store: StoreTable = StoreTable()
     """Where findings are kept."""
     http: Http = Http()

@@ -7,6 +7,7 @@ import numpy as np
 from analyzers.judge import Judge
 from analyzers.rule import Judgement, Rule, defaults
 from analyzers.view import View
+from analyzers.watch import Patience
 from roce.fabric import Fabric
 from roce.model import (
     Batch,
@@ -277,3 +278,12 @@ def healthy(**more: int) -> Net:
 def speaks(net: Net) -> list[tuple[str, str]]:
     """The rules that speak and the devices they blame."""
     return [(f.rule, f.root.device) for f in net.open if f.root is not None]
+
+
+def only(**rules: Judgement) -> dict[str, Judgement]:
+    """Judge by these rules alone."""
+    return dict(rules)
+
+
+QUICK = Patience(open_samples=1, clear_samples=1)
+"""Opens and closes with one sample."""

@@ -1,3 +1,4 @@
+from datetime import UTC, datetime, time
 from pathlib import Path
 
 import msgspec
@@ -158,6 +159,61 @@ def test_a_port_has_one_cable(tmp_path: Path) -> None:
     """
     (line,) = mistakes(tmp_path, SITE + cables)
     assert line.startswith("link[1].b: leaf1:Ethernet0 is in the cable link[0] of ")
+
+
+def test_work_is_announced_for_some_hours_or_every_day(tmp_path: Path) -> None:
+    text = """
+    [[maintenance]]
+    devices = ["leaf*", "gpu01"]
+    from = 2030-01-31T22:00:00+01:00
+    to = 2030-02-01T04:00:00+01:00
+    reason = "new firmware"
+    [[maintenance]]
+    links = ["leaf1:Ethernet4"]
+    daily_from = 22:30:00
+    daily_to = 04:00:00
+    time_zone = "Europe/Berlin"
+    """
+    once, daily = load(write(tmp_path, SITE + text)).maintenance
+    assert once.devices == ("leaf*", "gpu01")
+    assert once.from_ == datetime(2030, 1, 31, 21, tzinfo=UTC)
+    assert once.reason == "new firmware"
+    assert (daily.daily_from, daily.daily_to) == (time(22, 30), time(4))
+    assert daily.time_zone == "Europe/Berlin"
+
+
+WORK = '[[maintenance]]\ndevices = ["leaf1"]\n'
+SOON = "from = 2030-01-31T22:00:00Z\nto = 2030-02-01T04:00:00Z\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (f"[[maintenance]]\n{SOON}", "devices: is missing, and so is links"),
+        (WORK, "from: is missing: give from and to, or daily_from and daily_to"),
+        (f"{WORK}from = 2030-01-31T22:00:00Z", "to: is missing"),
+        (f"{WORK}from = 2030-01-31T22:00:00\nto = 2030-02-01T00:00:00Z", "from: expected datetime"),
+        (f"{WORK}from = 2030-01-31T22:00:00Z\nto = 2030-01-31T21:00:00Z", "to: expected a time"),
+        (f"{WORK}{SOON}daily_from = 01:00:00", "daily_to: is missing: the times of a day"),
+        (f"{WORK}daily_from = 01:00:00\ndaily_to = 01:00:00", "daily_to: is the same"),
+        (f'{WORK}{SOON}time_zone = "Europe/Berln"', "time_zone: 'Europe/Berln' is no time zone"),
+        (f'{WORK}{SOON}time_zone = "../etc"', "time_zone: '../etc' is no time zone"),
+        (f"{WORK}{SOON}reson = 1", "reson: not known; did you mean reason?"),
+        (f'[[maintenance]]\ndevices = ["leaf2"]\n{SOON}', "device 'leaf2' is not known; did you"),
+        (f'[[maintenance]]\nlinks = ["leaf1"]\n{SOON}', "links: expected device:port"),
+        (f'[[maintenance]]\nlinks = ["laef1:p"]\n{SOON}', "links: device 'laef1' is not known"),
+    ],
+)
+def test_work_on_nothing_or_at_no_time(tmp_path: Path, text: str, line: str) -> None:
+    (found,) = mistakes(tmp_path, SITE + text)
+    assert found.startswith("maintenance[0].")
+    assert line in found
+
+
+def test_a_pattern_of_devices_may_match_none_yet(tmp_path: Path) -> None:
+    text = f'[[maintenance]]\ndevices = ["rack7-*"]\nlinks = ["rack8-*:Ethernet?"]\n{SOON}'
+    (window,) = load(write(tmp_path, SITE + text)).maintenance
+    assert window.devices == ("rack7-*",)
 
 
 @pytest.mark.parametrize(

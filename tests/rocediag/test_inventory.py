@@ -1,10 +1,11 @@
+from datetime import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from roce.model import End, Link
-from rocediag.inventory import Entry, devices, is_address, links
+from rocediag.inventory import Entry, devices, is_address, links, maintenance
 
 FILE = Path("site.toml")
 
@@ -63,3 +64,12 @@ def test_a_port_name_may_hold_a_colon() -> None:
 )
 def test_addresses(address: str, good: bool) -> None:
     assert is_address(address) is good
+
+
+def test_announced_work_of_bad_shape_costs_only_itself() -> None:
+    daily = {"daily_from": time(2), "daily_to": time(4)}
+    found, wrong = maintenance(
+        entries("maintenance", 3, {"devices": "a", **daily}, {"devices": ["a"], **daily}), ["a"]
+    )
+    assert [window.devices for window in found] == [("a",)]
+    assert wrong == []

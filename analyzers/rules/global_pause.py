@@ -1,0 +1,90 @@
+"""802.3x pause, which stops all priorities, where PFC is meant."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from analyzers import words
+from analyzers.rule import Figures, Rule, Where, levels, undecided
+from analyzers.view import View
+from roce.model import Bools, Levels, Mode
+from roce.signals import Scope
+
+
+class GlobalPause(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A port sends 802.3x pause frames, which hold all priorities of its peer at once.
+
+    Where PFC is on, 802.3x pause is off by definition: a port that sends it has lost its PFC
+    settings. Where the pausing end is not measured, the paused one is named.
+
+    False alarms: some switches count PFC frames as pause frames too, so that frames alone say
+    nothing on a port whose PFC frames move as well.
+    """
+
+    warning: float = 0.01
+    """Share of time paused that is a warning (starting value)."""
+
+    critical: float = 0.10
+    """Share of time paused that is critical (starting value)."""
+
+    scope: ClassVar = Scope.PORT
+    title: ClassVar = "global pause"
+    needs: ClassVar = ("tx_pause_frames",)
+    helps: ClassVar = (
+        "rx_pause_frames",
+        "tx_pause_seconds",
+        "rx_pause_seconds",
+        "pfc_tx_frames",
+        "pfc_rx_frames",
+    )
+    shown: ClassVar = (
+        "tx_pause_frames",
+        "tx_pause_seconds",
+        "rx_pause_frames",
+        "rx_pause_seconds",
+    )
+
+    def level(self, view: View) -> Levels:
+        """Judge each port as the one that pauses, or as the paused one of an unmeasured peer."""
+        fabric = view.fabric
+        unseen = np.isnan(fabric.at_peer(view.figure("tx_pause_frames")))
+        seconds = np.fmax(
+            np.fmax(
+                view.figure("tx_pause_seconds"), fabric.at_peer(view.figure("rx_pause_seconds"))
+            ),
+            np.where(unseen, view.figure("rx_pause_seconds"), np.nan),
+        )
+        frames = _alone(view, "tx") | (unseen & _alone(view, "rx"))
+        meant = bool(fabric.lossless) and fabric.site.mode is not Mode.LOSSY
+        found = levels(None, (seconds >= self.warning) | (frames & meant), seconds >= self.critical)
+        return undecided(found, seconds >= self.warning / 2)
+
+    def summary(self, where: Where, figures: Figures) -> str:
+        """Name the port, and whom it stops or who stops it."""
+        here, there = words.place(where.place), words.peer(where)
+        if figures.get("tx_pause_frames"):
+            return f"{here} sends 802.3x pause and stops all priorities of {there}{_long(figures)}"
+        return f"{there} sends 802.3x pause and stops all priorities of {here}{_long(figures)}"
+
+    def remedy(self, where: Where, figures: Figures) -> tuple[str, ...]:
+        """Turn 802.3x pause off and PFC on, at both ends."""
+        ends = f"{words.place(where.place)} and {words.peer(where)}"
+        return (
+            f"turn 802.3x pause off and PFC on at both ends, {ends}",
+            "on a host: `ethtool -A NETDEV rx off tx off`, then the steps below; "
+            "a reboot loses them, so make them persistent",
+            *words.qos_steps(where)[:1],
+        )
+
+
+def _alone(view: View, way: str) -> Bools:
+    """Say where 802.3x pause frames move and PFC frames do not."""
+    pfc = np.nansum(view.figure(f"pfc_{way}_frames"), axis=0)
+    found: Bools = (view.figure(f"{way}_pause_frames") > 0) & (pfc == 0)
+    return found
+
+
+def _long(figures: Figures) -> str:
+    told = [figures.get("tx_pause_seconds"), figures.get("rx_pause_seconds")]
+    known = [t for t in told if isinstance(t, int | float) and t > 0]
+    return f", {words.share(max(known))} of the time" if known else ""
