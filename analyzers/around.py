@@ -16,8 +16,9 @@ from zoneinfo import ZoneInfo
 import msgspec
 from msgspec import Meta
 
-from analyzers.incident import LOUD, Candidate, Incident, Key, rank
+from analyzers.incident import Candidate, Incident, Key, rank
 from analyzers.tree import Branch
+from analyzers.watch import LOUD
 from roce.fabric import Fabric
 from roce.model import DeviceFacts, Place, State
 
