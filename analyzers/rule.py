@@ -41,7 +41,13 @@ class Where:
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What rules and audits have in common."""
+    """What rules and audits have in common.
+
+    ``formula`` says how it judges, in rows of a label and a condition: what is judged, what makes
+    each level, what rules it out. ``{field}`` is a threshold, ``{fabric.field}`` what the site
+    means (`formula.py` fills them in). ``named`` are the kinds of device that it may name; the
+    one whose remedy tells most stands first. ``look`` and ``mend`` are steps of `commands.toml`.
+    """
 
     enabled: bool = True
     """Whether it is judged at all."""
@@ -49,6 +55,10 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     title: ClassVar[str] = ""
     explains: ClassVar[tuple[str, ...]] = ()
     per_device: ClassVar[bool] = False
+    named: ClassVar[tuple[str, ...]] = ()
+    formula: ClassVar[tuple[tuple[str, str], ...]] = ()
+    look: ClassVar[tuple[str, ...]] = ()
+    mend: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def key(cls) -> str:

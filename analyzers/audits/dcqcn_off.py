@@ -20,6 +20,18 @@ class DcqcnOff(Audit, frozen=True, kw_only=True, forbid_unknown_fields=True):
     tell the settings leave them unknown, and NICs with another congestion control use neither.
     """
 
+    named: ClassVar = ("host",)
+    formula: ClassVar = (
+        ("judged", "each RDMA port of a host of which a setting was read"),
+        (
+            "warning",
+            "its notification point or its reaction point is off for a lossless priority "
+            "({fabric.lossless})",
+        ),
+        ("not in", "a fabric whose mode ({fabric.mode}) is pfc-only or lossy"),
+    )
+    look: ClassVar = ("show_dcqcn",)
+    mend: ClassVar = ("set_dcqcn",)
     per_device: ClassVar = True
     title: ClassVar = "DCQCN off"
     explains: ClassVar = ("ecn_without_cnp", "cnp_ignored")

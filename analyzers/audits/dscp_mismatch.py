@@ -22,6 +22,21 @@ class DscpMismatch(Audit, frozen=True, kw_only=True, forbid_unknown_fields=True)
     is not judged, nor is any map where the fabric means nothing to be lossless.
     """
 
+    named: ClassVar = ("host", "switch")
+    formula: ClassVar = (
+        ("judged", "each RDMA port of which a setting was read"),
+        ("critical", "its trust is not dscp"),
+        (
+            "critical",
+            "its traffic class does not carry DSCP {fabric.dscp} ({fabric.traffic_class} does)",
+        ),
+        (
+            "critical",
+            "DSCP {fabric.dscp} leads to a priority that is not lossless ({fabric.lossless})",
+        ),
+    )
+    look: ClassVar = ("show_dscp_map",)
+    mend: ClassVar = ("set_trust",)
     per_device: ClassVar = True
     title: ClassVar = "DSCP mismatch"
     explains: ClassVar = ("wrong_priority", "lossless_drop", "retransmission")

@@ -29,8 +29,20 @@ class GidMismatch(Audit, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     fleet: int = 3
     """Ports of one name that must be known before an index can be odd; more than half of them
-    must agree."""
+    must agree (of two none is odd)."""
 
+    named: ClassVar = ("host",)
+    formula: ClassVar = (
+        ("judged", "each RoCE port of a host of which the GID table was read"),
+        ("critical", "no entry of type RoCE v2 for an IPv4 address"),
+        (
+            "warning",
+            "its lowest such entry is at another index than on more than half of the ports "
+            "of its name, of which ≥ {fleet} are known",
+        ),
+    )
+    look: ClassVar = ("show_gids",)
+    mend: ClassVar = ("set_roce_v2",)
     title: ClassVar = "GID mismatch"
     explains: ClassVar = ("tcp_fallback",)
     reads: ClassVar = ("gids", "link_layer")

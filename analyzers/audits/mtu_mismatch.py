@@ -23,8 +23,20 @@ class MtuMismatch(Audit, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
 
     fleet: int = 3
-    """Ports alike that must be known before one can be odd; more than half must agree."""
+    """Ports alike that must be known before one can be odd; more than half must agree (of two none
+    is odd)."""
 
+    named: ClassVar = ("host", "switch")
+    formula: ClassVar = (
+        ("judged", "each port of which an MTU was read"),
+        (
+            "warning",
+            "its MTU, or its RDMA MTU, is another than that of more than half of the ports "
+            "like it, of which ≥ {fleet} are known",
+        ),
+    )
+    look: ClassVar = ("show_port",)
+    mend: ClassVar = ("set_mtu",)
     title: ClassVar = "MTU mismatch"
     explains: ClassVar = ("bad_link",)
     reads: ClassVar = ("mtu_bytes", "active_mtu_bytes")

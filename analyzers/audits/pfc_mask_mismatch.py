@@ -22,6 +22,14 @@ class PfcMaskMismatch(Audit, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     means to be lossy.
     """
 
+    named: ClassVar = ("switch", "host")
+    formula: ClassVar = (
+        ("judged", "each port of which the PFC mask was read"),
+        ("critical", "PFC is off for a lossless priority ({fabric.lossless})"),
+        ("not in", "a fabric whose mode ({fabric.mode}) is lossy"),
+    )
+    look: ClassVar = ("show_pfc_on", "show_pfc")
+    mend: ClassVar = ("set_pfc",)
     per_device: ClassVar = True
     title: ClassVar = "PFC mask mismatch"
     explains: ClassVar = ("lossless_drop", "headroom_overflow", "retransmission")

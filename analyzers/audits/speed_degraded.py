@@ -23,8 +23,20 @@ class SpeedDegraded(Audit, frozen=True, kw_only=True, forbid_unknown_fields=True
     """
 
     fleet: int = 3
-    """Ports alike that must be known before one can be odd; more than half must agree."""
+    """Ports alike that must be known before one can be odd; more than half must agree (of two none
+    is odd)."""
 
+    named: ClassVar = ("host", "switch")
+    formula: ClassVar = (
+        ("judged", "each port of which a speed or a PCIe width was read"),
+        (
+            "critical",
+            "below that of more than half of the ports like it, of which ≥ {fleet} are "
+            "known, and below its own maximum where it has one",
+        ),
+        ("warning", "PCIe below its own maximum, where nothing is usual"),
+    )
+    look: ClassVar = ("show_pcie", "show_port", "show_optics")
     title: ClassVar = "speed degraded"
     explains: ClassVar = ("slow_receiver", "incast", "uplink_congestion")
     reads: ClassVar = (

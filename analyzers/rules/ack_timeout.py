@@ -29,6 +29,18 @@ class AckTimeout(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Share of time for which a queue anywhere may be held before timeouts say nothing of
     their own (starting value)."""
 
+    named: ClassVar = ("host",)
+    formula: ClassVar = (
+        ("judged", "each port of a host"),
+        ("critical", "timeouts ≥ {noted} a second, and queue pairs that were given up"),
+        ("info", "timeouts ≥ {noted} a second"),
+        (
+            "undecided",
+            "timeouts ≥ half of {noted} a second; any while a queue anywhere is held ≥ "
+            "{held:%} of the time",
+        ),
+    )
+    look: ClassVar = ("show_rdma", "show_gids", "show_queues", "show_errors")
     scope: ClassVar = Scope.PORT
     title: ClassVar = "acknowledgement timeout"
     needs: ClassVar = ("local_ack_timeout_err",)

@@ -29,6 +29,15 @@ class BadLink(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     critical: float = 1e-4
     """Share that is critical: go-back-N loses about half its throughput at 1e-3."""
 
+    named: ClassVar = ("switch", "host")
+    formula: ClassVar = (
+        ("judged", "each port of a switch or a host"),
+        ("critical", "corrupted packets ≥ {critical} of those received"),
+        ("warning", "corrupted packets ≥ {warning} of those received"),
+        ("undecided", "corrupted packets ≥ half of {warning} of those received"),
+    )
+    look: ClassVar = ("show_errors", "show_optics", "show_port")
+    mend: ClassVar = ("isolate",)
     scope: ClassVar = Scope.PORT
     title: ClassVar = "bad link"
     needs: ClassVar = ("corrupted", "rx_packets")

@@ -33,14 +33,16 @@ class CnpFlood(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Share of received RDMA packets marked that is critical (starting value)."""
 
     full: float = 0.8
-    """Share of line received above which marking is congestion control doing its work."""
+    """Share of line received above which marking is congestion control doing its work (starting
+    value)."""
 
     paused: float = 0.01
-    """Share of time the leaf may hold what feeds it; above, it is a congestion that marks."""
+    """Share of time the leaf may hold what feeds it; above, it is a congestion that marks
+    (the share from which a queue counts as held)."""
 
     shallow_bytes_at_100g: float = 250e3
     """Deepest the leaf's queue may be where that is measured; below it marks come too soon.
-    Scaled by speed."""
+    Scaled by speed (as `ecn_too_early` has it)."""
 
     by_leaf: float = 0.5
     """Share of the marks that the leaf must have made where it counts them (most of them)."""
@@ -50,8 +52,35 @@ class CnpFlood(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     are full; above, it is those congestions that mark (starting value)."""
 
     floor_packets: float = 1000.0
-    """RDMA packets a second below which a share means nothing."""
+    """RDMA packets a second below which a share means nothing (starting value)."""
 
+    named: ClassVar = ("host",)
+    formula: ClassVar = (
+        (
+            "judged",
+            "each lossless priority ({fabric.lossless}) of each host's port that sends CNPs "
+            "and takes in ≥ {floor_packets} RDMA packets a second",
+        ),
+        ("critical", "marked > {critical:%} of the RDMA packets received"),
+        ("warning", "marked > {warning:%} of the RDMA packets received"),
+        (
+            "info",
+            "the same, but hosts of several leaves are flooded at once, or ≥ {elsewhere:%} "
+            "of all CNPs slow hosts down behind a leaf that pauses them ≥ {paused:%} of the "
+            "time or whose uplinks are ≥ {full:%} full",
+        ),
+        ("undecided", "marked > half of {warning:%}, or less traffic"),
+        (
+            "not where",
+            "the leaf sends it ≥ {full:%} of line; or the leaf's queue was ≥ "
+            "{shallow_bytes_at_100g:kB} deep (at 100 Gb/s, scaled by speed); or the leaf "
+            "holds what feeds it ≥ {paused:%} of the time; or the leaf made less than "
+            "{by_leaf:%} of the marks",
+        ),
+        ("not in", "a fabric whose mode ({fabric.mode}) is pfc-only or lossy"),
+    )
+    look: ClassVar = ("show_rdma", "show_ecn", "show_queues")
+    mend: ClassVar = ("set_ecn",)
     title: ClassVar = "CNP flood"
     needs: ClassVar = ("host_marked", "cnps", "rdma_packets", "leaf_line")
     helps: ClassVar = ("leaf_marked", "leaf_peak", "leaf_pauses", "leaf_up", "throttled")

@@ -27,6 +27,16 @@ class CnpIgnored(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     floor: float = 33.0
     """CNPs a second below which a share means nothing (1,000 in 30 s)."""
 
+    named: ClassVar = ("host",)
+    formula: ClassVar = (
+        ("judged", "each port of a host that gets ≥ {floor} CNPs a second"),
+        ("critical", "ignored / (ignored + handled) ≥ {critical:%}"),
+        ("warning", "ignored / (ignored + handled) ≥ {warning:%}"),
+        ("undecided", "ignored / (ignored + handled) ≥ half of {warning:%}, or fewer CNPs"),
+        ("not in", "a fabric whose mode ({fabric.mode}) is pfc-only or lossy"),
+    )
+    look: ClassVar = ("show_rdma", "show_dcqcn")
+    mend: ClassVar = ("set_dcqcn",)
     scope: ClassVar = Scope.PORT
     title: ClassVar = "CNP ignored"
     needs: ClassVar = ("rp_cnp_ignored", "rp_cnp_handled")

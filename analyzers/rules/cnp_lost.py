@@ -20,8 +20,17 @@ class CnpLost(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
 
     warning: float = 1.0
-    """Packets dropped a second on the priority of CNPs that are a warning."""
+    """Packets dropped a second on the priority of CNPs that are a warning (starting value)."""
 
+    named: ClassVar = ("switch",)
+    formula: ClassVar = (
+        ("judged", "each port of a switch"),
+        ("warning", "drops on the priority of CNPs ({fabric.cnp_priority}) ≥ {warning} a second"),
+        ("undecided", "drops there ≥ half of {warning} a second"),
+        ("not in", "a fabric whose mode ({fabric.mode}) is pfc-only or lossy"),
+    )
+    look: ClassVar = ("show_queues", "show_dscp_map")
+    mend: ClassVar = ("set_cnp",)
     scope: ClassVar = Scope.PORT
     title: ClassVar = "CNP lost"
     needs: ClassVar = ("cnp_drops",)

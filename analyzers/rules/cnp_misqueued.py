@@ -29,6 +29,18 @@ class CnpMisqueued(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     floor: float = 33.0
     """CNPs sent a second below which a share means nothing (1,000 in 30 s)."""
 
+    named: ClassVar = ("host",)
+    formula: ClassVar = (
+        ("judged", "each port of a host that sends ≥ {floor} CNPs a second"),
+        (
+            "warning",
+            "packets sent on priority {fabric.cnp_priority} < {warning:%} of the CNPs sent",
+        ),
+        ("undecided", "packets sent there < twice {warning:%} of the CNPs sent, or fewer CNPs"),
+        ("not in", "a fabric whose mode ({fabric.mode}) is pfc-only or lossy"),
+    )
+    look: ClassVar = ("show_rdma", "show_dscp_map")
+    mend: ClassVar = ("set_cnp",)
     scope: ClassVar = Scope.PORT
     title: ClassVar = "CNP misqueued"
     needs: ClassVar = ("np_cnp_sent",)

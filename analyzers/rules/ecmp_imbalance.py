@@ -20,11 +20,24 @@ class EcmpImbalance(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """
 
     full: float = 0.9
-    """Mean share of line from which on an uplink counts as full."""
+    """Mean share of line from which on an uplink counts as full (starting value)."""
 
     idle: float = 0.5
-    """Mean share of line that no sibling may exceed."""
+    """Mean share of line that no sibling may exceed (starting value; the hottest at 1.5 times the
+    mean, as is usual, is true of most healthy fabrics)."""
 
+    named: ClassVar = ("switch",)
+    formula: ClassVar = (
+        (
+            "judged",
+            "each lossless priority ({fabric.lossless}) of each port by which a leaf "
+            "reaches another switch; all are means over the window",
+        ),
+        ("warning", "line ≥ {full:%}, and every sibling ≤ {idle:%}"),
+        ("undecided", "line ≥ nine tenths of {full:%}, and every sibling ≤ {idle:%}"),
+    )
+    look: ClassVar = ("show_port", "show_queues", "show_hash")
+    mend: ClassVar = ("set_hash",)
     title: ClassVar = "ECMP imbalance"
     windowed: ClassVar = ("prio_tx_bytes",)
     needs: ClassVar = ("mean_line", "siblings_most")

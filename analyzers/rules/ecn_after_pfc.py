@@ -19,12 +19,30 @@ class EcnAfterPfc(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
 
     warning: float = 0.05
-    """Share of time a feeding queue is held that is a warning (switch-made pauses, warn 5 %)."""
+    """Share of time a feeding queue is held that is a warning (starting value for pauses that
+    switches make)."""
 
     marks: float = 0.002
     """Share of the switch's lossless packets marked at or below which it counts as marking
     nothing: switches that pause and mark as they should mark 1 % and more."""
 
+    named: ClassVar = ("switch",)
+    formula: ClassVar = (
+        (
+            "judged",
+            "each lossless priority ({fabric.lossless}) of each port at which a switch "
+            "holds its peer",
+        ),
+        (
+            "warning",
+            "held ≥ {warning:%} of the time, for want of the switch's own egress, and the "
+            "switch marks ≤ {marks:%} of what it sends",
+        ),
+        ("undecided", "held ≥ half of {warning:%}, and marks ≤ twice {marks:%}"),
+        ("not in", "a fabric whose mode ({fabric.mode}) is pfc-only or lossy"),
+    )
+    look: ClassVar = ("show_ecn", "show_pfc", "show_queues")
+    mend: ClassVar = ("set_ecn",)
     per_device: ClassVar = True
     title: ClassVar = "ECN after PFC"
     needs: ClassVar = ("asserted", "device_marks")

@@ -25,8 +25,24 @@ class EcnTooEarly(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     begin to mark at 400 kB at 100 Gb/s (HPCC's DCQCN baseline)."""
 
     floor_packets: float = 1000.0
-    """Packets a second below which a share means nothing."""
+    """Packets a second below which a share means nothing (starting value)."""
 
+    named: ClassVar = ("switch",)
+    formula: ClassVar = (
+        (
+            "judged",
+            "each lossless queue ({fabric.lossless}) of a switch that sends ≥ "
+            "{floor_packets} packets a second",
+        ),
+        (
+            "warning",
+            "marked ≥ {marked:%}, and never deeper than {shallow_bytes_at_100g:kB} (at 100 "
+            "Gb/s, scaled by speed)",
+        ),
+        ("undecided", "marked ≥ half of {marked:%}, or less traffic"),
+    )
+    look: ClassVar = ("show_ecn", "show_queues")
+    mend: ClassVar = ("set_ecn",)
     per_device: ClassVar = True
     title: ClassVar = "ECN too early"
     needs: ClassVar = ("ecn_marked_packets", "prio_tx_packets", "queue_peak_bytes")

@@ -23,12 +23,27 @@ class EcnWithoutCnp(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """Marked packets a second from which on no CNP at all is a fault (1,000 in 30 s)."""
 
     marked_info: float = 0.01
-    """Share of RDMA packets marked from which on it is noted that nobody is told."""
+    """Share of RDMA packets marked from which on it is noted that nobody is told (starting
+    value)."""
 
     marked: float = 0.05
     """Share of RDMA packets marked from which on it does harm: a sender that is not told keeps
     a queue standing, which marks far more than the percent or two of a healthy burst."""
 
+    named: ClassVar = ("host",)
+    formula: ClassVar = (
+        (
+            "judged",
+            "each port of a host that takes in ≥ {marks_per_second} marked packets a second "
+            "and sends no CNP at all",
+        ),
+        ("critical", "marked ≥ {marked:%} of the RDMA packets received"),
+        ("info", "marked ≥ {marked_info:%} of the RDMA packets received"),
+        ("undecided", "fewer marks, and still no CNP"),
+        ("not in", "a fabric whose mode ({fabric.mode}) is pfc-only or lossy"),
+    )
+    look: ClassVar = ("show_rdma", "show_dcqcn")
+    mend: ClassVar = ("set_dcqcn",)
     scope: ClassVar = Scope.PORT
     title: ClassVar = "ECN without CNP"
     needs: ClassVar = ("np_ecn_marked_packets", "np_cnp_sent", "host_marked")

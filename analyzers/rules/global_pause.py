@@ -27,6 +27,20 @@ class GlobalPause(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     critical: float = 0.10
     """Share of time paused that is critical (starting value)."""
 
+    named: ClassVar = ("host", "switch")
+    formula: ClassVar = (
+        ("judged", "each port, or the paused one where the pausing end is not measured"),
+        ("critical", "paused ≥ {critical:%} of the time"),
+        ("warning", "paused ≥ {warning:%} of the time"),
+        (
+            "warning",
+            "any 802.3x pause frames while no PFC frames move, in a fabric with lossless "
+            "priorities ({fabric.lossless}) whose mode ({fabric.mode}) is not lossy",
+        ),
+        ("undecided", "paused ≥ half of {warning:%} of the time"),
+    )
+    look: ClassVar = ("show_pfc", "show_pfc_on")
+    mend: ClassVar = ("set_pause_off", "set_pfc")
     scope: ClassVar = Scope.PORT
     title: ClassVar = "global pause"
     needs: ClassVar = ("tx_pause_frames",)

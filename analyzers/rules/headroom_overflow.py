@@ -18,6 +18,13 @@ class HeadroomOverflow(Rule, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     (PFC is off there).
     """
 
+    named: ClassVar = ("switch",)
+    formula: ClassVar = (
+        ("judged", "each lossless priority ({fabric.lossless}) of each port of a switch"),
+        ("critical", "any packet dropped at ingress, and any PFC frame sent, in one sample"),
+    )
+    look: ClassVar = ("show_buffers", "show_pfc", "show_queues")
+    mend: ClassVar = ("set_headroom",)
     per_device: ClassVar = True
     title: ClassVar = "headroom overflow"
     needs: ClassVar = ("ingress_dropped_packets", "pfc_tx_frames")

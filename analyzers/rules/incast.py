@@ -28,7 +28,7 @@ class Incast(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
 
     full: float = 0.9
-    """Share of line from which on the egress counts as full."""
+    """Share of line from which on the egress counts as full (starting value)."""
 
     marked_info: float = 0.01
     """Share of marked packets that is information (starting value)."""
@@ -45,11 +45,41 @@ class Incast(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Share of time a feeding queue must be held (starting value)."""
 
     critical: float = 0.2
-    """Share of time a feeding queue is held that is critical (switch-made pauses, crit 20 %)."""
+    """Share of time a feeding queue is held that is critical (starting value for pauses that
+    switches make)."""
 
     feeders: int = 2
-    """Feeding ports that must be held where the fabric marks nothing by design."""
+    """Feeding ports that must be held where the fabric marks nothing by design (the fewest that can
+    be an incast)."""
 
+    named: ClassVar = ("switch",)
+    formula: ClassVar = (
+        (
+            "judged",
+            "each lossless queue ({fabric.lossless}) of a switch that faces a host and is "
+            "not held by it",
+        ),
+        ("critical", "as warning, and the leaf holds what feeds it ≥ {critical:%} of the time"),
+        (
+            "warning",
+            "line ≥ {full:%} and marked > {marked:%}, or marked ≥ {flooded:%}; and the leaf "
+            "holds what feeds it ≥ {paused:%} of the time",
+        ),
+        ("info", "line ≥ {full:%} and marked > {marked_info:%}"),
+        (
+            "pfc-only",
+            "where the mode ({fabric.mode}) is pfc-only nothing is marked: line ≥ {full:%} "
+            "is info, with ≥ {feeders} held feeding ports and pauses of {paused:%} a "
+            "warning",
+        ),
+        (
+            "undecided",
+            "marked > half of {marked_info:%}, on a line ≥ nine tenths of {full:%} or with "
+            "half of the pauses; or it cannot be told what the pauses wait for",
+        ),
+    )
+    look: ClassVar = ("show_queues", "show_pfc", "show_ecn")
+    mend: ClassVar = ("set_ecn",)
     title: ClassVar = "incast"
     needs: ClassVar = ("line", "held", "marked")
     helps: ClassVar = ("spills", "fan_in", "queue_peak_bytes")

@@ -18,6 +18,13 @@ class LinkFlap(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ten samples are not.
     """
 
+    named: ClassVar = ("switch", "host")
+    formula: ClassVar = (
+        ("judged", "each port of a switch or a host"),
+        ("warning", "it went down at least once in a sample"),
+    )
+    look: ClassVar = ("show_port", "show_log", "show_optics", "show_errors", "show_gids")
+    mend: ClassVar = ("isolate",)
     scope: ClassVar = Scope.PORT
     title: ClassVar = "link flap"
     needs: ClassVar = ("link_down_events",)

@@ -23,7 +23,8 @@ class LocalBuffer(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
 
     warning: float = 0.05
-    """Share of time a feeding queue is held that is a warning (switch-made pauses, warn 5 %)."""
+    """Share of time a feeding queue is held that is a warning (starting value for pauses that
+    switches make)."""
 
     busy: float = 0.6
     """Share of line from which on an egress counts as congested: with bursts, pauses were seen
@@ -33,6 +34,20 @@ class LocalBuffer(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Share of packets marked from which on an egress counts as congested: the level from which
     an incast is noted. Bursts that cause pauses marked 3.6 % and more."""
 
+    named: ClassVar = ("switch",)
+    formula: ClassVar = (
+        (
+            "judged",
+            "each lossless priority ({fabric.lossless}) of each port of a switch whose "
+            "every cabled port is known, is held < 1 % of the time, sends < {busy:%} of "
+            "line and marks < {marks:%}",
+        ),
+        ("warning", "it holds its peer ≥ {warning:%} of the time"),
+        ("undecided", "it holds its peer ≥ half of {warning:%} of the time"),
+        ("not in", "a fabric whose mode ({fabric.mode}) is pfc-only or lossy"),
+    )
+    look: ClassVar = ("show_buffers", "show_pfc", "show_queues", "show_ecn")
+    mend: ClassVar = ("set_headroom",)
     per_device: ClassVar = True
     title: ClassVar = "local buffer"
     needs: ClassVar = ("asserted",)

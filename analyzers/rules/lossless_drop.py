@@ -18,6 +18,14 @@ class LosslessDrop(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     rerouting drops once.
     """
 
+    named: ClassVar = ("switch", "host")
+    formula: ClassVar = (
+        ("judged", "each lossless priority ({fabric.lossless}) of each port"),
+        ("critical", "any packet dropped in a sample, at egress or at ingress"),
+        ("not in", "a fabric whose mode ({fabric.mode}) is lossy"),
+    )
+    look: ClassVar = ("show_queues", "show_pfc_on", "show_buffers", "show_watchdog")
+    mend: ClassVar = ("set_pfc", "set_headroom")
     per_device: ClassVar = True
     title: ClassVar = "lossless drop"
     needs: ClassVar = ("lossless_drops",)

@@ -28,6 +28,19 @@ class PauseStorm(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Share of line received below which the NIC takes nothing (the second half of the storm
     test of US patent application 18/510,315: pauses sent, and no data received)."""
 
+    named: ClassVar = ("host",)
+    formula: ClassVar = (
+        ("judged", "each lossless priority ({fabric.lossless}) of each host's port"),
+        (
+            "critical",
+            "it holds its leaf's queue ≥ {storm:%} of the time, and receives < {idle:%} of line",
+        ),
+        ("critical", "the NIC's own counter of storm errors moves while it pauses"),
+        ("warning", "the NIC's own counter of storm warnings moves while it pauses"),
+        ("undecided", "it holds the queue ≥ half of {storm:%}, and receives < twice {idle:%}"),
+    )
+    look: ClassVar = ("show_pfc", "show_watchdog", "show_log")
+    mend: ClassVar = ("isolate", "set_watchdog")
     title: ClassVar = "pause storm"
     needs: ClassVar = ("asserted", "received")
     helps: ClassVar = ("pause_storm_errors", "pause_storm_warnings")

@@ -18,6 +18,17 @@ class PfcDeadlock(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     draws one that is none.
     """
 
+    named: ClassVar = ("switch",)
+    formula: ClassVar = (
+        ("judged", "each lossless queue ({fabric.lossless}) between two switches"),
+        (
+            "critical",
+            "held ≥ 95 % of the time, not one byte sent, and it waits for itself over other "
+            "such queues",
+        ),
+    )
+    look: ClassVar = ("show_pfc", "show_watchdog", "show_log")
+    mend: ClassVar = ("isolate", "set_watchdog")
     title: ClassVar = "PFC deadlock"
     needs: ClassVar = ("in_cycle",)
     helps: ClassVar = ("held",)

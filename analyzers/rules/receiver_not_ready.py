@@ -30,6 +30,28 @@ class ReceiverNotReady(Rule, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Share of all retries that measured receivers must account for; below it some receiver is
     not measured. The two ends are polled at different moments, so that it is well below one."""
 
+    named: ClassVar = ("host",)
+    formula: ClassVar = (
+        ("judged", "each port of a host, as a receiver and as a sender"),
+        (
+            "critical",
+            "a receiver drops ≥ {warning} packets a second for want of buffers, and a queue "
+            "pair was given up anywhere",
+        ),
+        ("warning", "a receiver drops ≥ {warning} packets a second for want of buffers"),
+        (
+            "warning",
+            "a sender that is told to wait ≥ {warning} times a second gave up a queue pair, "
+            "and measured receivers account for < {accounted:%} of all retries",
+        ),
+        (
+            "info",
+            "a sender is told to wait ≥ {warning} times a second, and measured receivers "
+            "account for < {accounted:%} of all retries",
+        ),
+        ("undecided", "a receiver drops ≥ half of {warning} packets a second"),
+    )
+    look: ClassVar = ("show_rdma",)
     scope: ClassVar = Scope.PORT
     title: ClassVar = "receiver not ready"
     needs: ClassVar = ("out_of_buffer", "rnr_nak_retry_err")

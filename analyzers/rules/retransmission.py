@@ -27,8 +27,16 @@ class Retransmission(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Share that is critical (starting value)."""
 
     floor_packets: float = 1000.0
-    """RDMA packets a second below which a share means nothing."""
+    """RDMA packets a second below which a share means nothing (starting value)."""
 
+    named: ClassVar = ("host",)
+    formula: ClassVar = (
+        ("judged", "each port of a host that sends ≥ {floor_packets} RDMA packets a second"),
+        ("critical", "sequence errors ≥ {critical} of the RDMA packets sent"),
+        ("warning", "sequence errors ≥ {warning} of the RDMA packets sent"),
+        ("undecided", "sequence errors ≥ half of {warning} of the packets, or less traffic"),
+    )
+    look: ClassVar = ("show_rdma", "show_queues", "show_errors")
     samples: ClassVar = 5
     scope: ClassVar = Scope.PORT
     title: ClassVar = "retransmission"

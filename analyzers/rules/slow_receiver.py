@@ -26,8 +26,25 @@ class SlowReceiver(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Share of time the leaf's queue is held that is critical (starting value)."""
 
     full: float = 0.8
-    """Share of line received from which on the NIC counts as busy rather than slow."""
+    """Share of line received from which on the NIC counts as busy rather than slow (starting
+    value)."""
 
+    named: ClassVar = ("host",)
+    formula: ClassVar = (
+        ("judged", "each lossless priority ({fabric.lossless}) of each host's port"),
+        (
+            "critical",
+            "it holds its leaf's queue ≥ {critical:%} of the time, and receives < {full:%} of line",
+        ),
+        (
+            "warning",
+            "it holds its leaf's queue ≥ {warning:%} of the time, and receives < {full:%} of line",
+        ),
+        ("info", "it holds its leaf's queue ≥ a tenth of {warning:%} of the time"),
+        ("undecided", "it holds its leaf's queue ≥ a twentieth of {warning:%} of the time"),
+    )
+    look: ClassVar = ("show_pfc", "show_pcie", "show_rdma")
+    mend: ClassVar = ("isolate",)
     title: ClassVar = "slow receiver"
     needs: ClassVar = ("asserted", "received")
     helps: ClassVar = ("stalled",)

@@ -32,6 +32,17 @@ class TcpFallback(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     floor: float = 0.05
     """Share of line below which the figure means nothing (starting value)."""
 
+    named: ClassVar = ("host",)
+    formula: ClassVar = (
+        ("judged", "each port of a host that sends or receives ≥ {floor:%} of line"),
+        (
+            "critical",
+            "< {critical:%} of its bytes are RDMA, where ≥ {usual:%} were over the window "
+            "before, or are on most busy ports of the other hosts of its role",
+        ),
+        ("undecided", "< twice {critical:%} are RDMA, or less traffic"),
+    )
+    look: ClassVar = ("show_rdma", "show_gids", "show_port")
     scope: ClassVar = Scope.PORT
     title: ClassVar = "TCP fallback"
     windowed: ClassVar = ("rdma_tx_bytes", "rdma_rx_bytes", "tx_bytes", "rx_bytes")

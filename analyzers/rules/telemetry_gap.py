@@ -24,6 +24,14 @@ class TelemetryGap(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     between two polls; a restart takes one sample. A host that is shut down on purpose is one.
     """
 
+    named: ClassVar = ("switch", "host")
+    formula: ClassVar = (
+        ("judged", "each port that was known before and whose neighbour still is"),
+        ("warning", "no port of the device is known any more"),
+        ("info", "the port's bytes, or its PFC, are not known any more"),
+        ("undecided", "a sample is late, by less than three polls"),
+    )
+    look: ClassVar = ("show_port", "show_log")
     scope: ClassVar = Scope.PORT
     per_device: ClassVar = True
     title: ClassVar = "telemetry gap"

@@ -24,8 +24,25 @@ class UplinkCongestion(Rule, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Mean share of packets marked that every uplink must reach (starting value)."""
 
     critical: float = 0.10
-    """Share of time a host-facing queue is held because of it that is critical."""
+    """Share of time a host-facing queue is held because of it that is critical (starting
+    value)."""
 
+    named: ClassVar = ("switch",)
+    formula: ClassVar = (
+        (
+            "judged",
+            "each lossless priority ({fabric.lossless}) of each leaf, in the busier "
+            "direction; line and marks are means over the window",
+        ),
+        ("critical", "as warning, and the leaf holds what feeds it ≥ {critical:%} of the time"),
+        (
+            "warning",
+            "every way to the spines ≥ {busy:%} of line, and marked ≥ {marked:%} of what "
+            "all of them send",
+        ),
+        ("undecided", "every way ≥ nine tenths of {busy:%} of line"),
+    )
+    look: ClassVar = ("show_port", "show_queues", "show_ecn")
     per_device: ClassVar = True
     title: ClassVar = "uplink congestion"
     windowed: ClassVar = ("prio_tx_bytes", "prio_tx_packets", "ecn_marked_packets")

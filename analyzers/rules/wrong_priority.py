@@ -26,8 +26,23 @@ class WrongPriority(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """Share of RDMA bytes on lossless priorities below which it is critical (starting value)."""
 
     floor: float = 0.001
-    """Share of line sent as RDMA below which the figure means nothing."""
+    """Share of line sent as RDMA below which the figure means nothing (starting value)."""
 
+    named: ClassVar = ("host",)
+    formula: ClassVar = (
+        ("judged", "each port of a host that sends ≥ {floor:%} of line as RDMA"),
+        (
+            "critical",
+            "< {critical:%} of its RDMA bytes leave on lossless priorities ({fabric.lossless})",
+        ),
+        (
+            "warning",
+            "< {warning:%} of its RDMA bytes leave on lossless priorities ({fabric.lossless})",
+        ),
+        ("undecided", "less traffic"),
+    )
+    look: ClassVar = ("show_dscp_map", "show_rdma")
+    mend: ClassVar = ("set_trust",)
     scope: ClassVar = Scope.PORT
     per_device: ClassVar = True
     title: ClassVar = "wrong priority"
