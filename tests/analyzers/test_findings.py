@@ -159,5 +159,7 @@ def test_a_finding_reads_as_the_contract_says() -> None:
     assert told["path"] == ["gpu11:mlx5_0/1", "leaf1:Ethernet1"]
     assert told["resolved_at"] is told["superseded_by"] is None
     assert set(told["figures"]) == set(PauseStorm.shown)
-    assert found.remedy[0] == "isolate it: on leaf1 `sudo config interface shutdown Ethernet1`"
+    assert found.remedy[0] == (
+        "isolate it: shut Ethernet1 on leaf1: `sudo config interface shutdown Ethernet1`"
+    )
     assert "100 % of the time" in found.summary

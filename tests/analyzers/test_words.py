@@ -39,22 +39,50 @@ def test_a_place_is_named_by_device_and_port() -> None:
 
 def test_a_command_is_that_of_the_switch_next_to_a_host() -> None:
     assert words.command("isolate", HOST) == (
-        "isolate it: on leaf1 `sudo config interface shutdown Ethernet8`"
+        "isolate it: shut Ethernet8 on leaf1: `sudo config interface shutdown Ethernet8`"
     )
     assert words.command("isolate", LEAF) == words.command("isolate", HOST)
 
 
 def test_a_platform_without_words_of_its_own_is_spoken_to_plainly() -> None:
-    other = Where(HOST.place, HOST.peer, "mlx5", "onyx", True, Site())
+    other = Where(HOST.place, HOST.peer, "mlx5", "arubaos-cx", True, Site())
     assert words.command("isolate", other) == "isolate it: shut Ethernet8 on leaf1"
     alone = Where(HOST.place, None, "mlx5", "", True, Site())
     assert words.command("isolate", alone) == "isolate it: shut the port on the leaf"
     assert words.peer(alone) == "the other end"
 
 
-def test_every_platform_has_words_for_what_generic_has() -> None:
+def test_no_platform_has_words_for_what_is_no_step() -> None:
     table = words._commands()
-    assert all(set(texts) <= set(table["generic"]) for texts in table.values())
+    switch, host = set(table["generic"]), set(table["host"])
+    assert all(set(table[name]) <= switch for name in words.platforms())
+    assert set(table[words.MLX5]) == host
+
+
+@pytest.mark.parametrize("platform", [*words.platforms(), words.MLX5])
+def test_every_step_can_be_filled_in(platform: str) -> None:
+    is_host = platform == words.MLX5
+    for name in words._commands()[platform]:
+        found = words.step(name, HOST.place, platform, Site(dscp=10), host=is_host)
+        assert found is not None
+        assert found.how
+        assert not set("{}") & set(found.text)
+
+
+def test_a_step_of_hosts_is_none_of_switches() -> None:
+    assert words.step("show_gids", LEAF.place, "sonic", Site()) is None
+    on_host = words.step("show_gids", HOST.place, "mlx5", Site(), host=True)
+    assert on_host is not None
+    assert on_host.how == "`show_gids mlx5_2`"
+    unknown = words.step("show_gids", HOST.place, "bnxt", Site(), host=True)
+    assert unknown is not None
+    assert unknown.text == "see the GID table of mlx5_2/1 on gpu1"
+
+
+def test_a_dscp_is_written_in_bits_where_the_platform_wants_it() -> None:
+    found = words.step("set_pfc", LEAF.place, "junos", Site())
+    assert found is not None
+    assert "dscp code-point 011010 pfc" in found.text
 
 
 def test_the_steps_are_those_of_the_site() -> None:
