@@ -61,6 +61,10 @@ class View(Protocol):
         """Where the service publishes what it takes in."""
         ...
 
+    def judging(self) -> Mapping[str, object]:
+        """What is judged by: what the site means, patience, and every threshold."""
+        ...
+
     def not_ready(self) -> str | None:
         """Why the daemon cannot judge yet or any more, in a line; None while it can."""
         ...
@@ -180,6 +184,11 @@ async def _findings(request: web.Request) -> web.Response:
     view = request.app[VIEW]
     found = view.open_findings() if state == "open" else await view.findings(state)
     return _json({"findings": sorted(found, key=lambda f: (f.began_at, f.id))})
+
+
+async def _rules(request: web.Request) -> web.Response:
+    _query(request)
+    return _json(request.app[VIEW].judging())
 
 
 async def _status(request: web.Request) -> web.Response:
@@ -352,6 +361,7 @@ def application(view: View) -> web.Application:
     app.router.add_get("/healthz", _healthz)
     app.router.add_get("/readyz", _readyz)
     app.router.add_get("/api/v1/findings", _findings)
+    app.router.add_get("/api/v1/rules", _rules)
     app.router.add_get("/api/v1/status", _status)
     app.router.add_get("/api/v1/verdict", _verdict)
     app.router.add_get("/api/v1/ports", _ports)

@@ -113,6 +113,8 @@ class Service:
         self.registry = registry
         self.raw_metrics = config.http.raw
         self.recorders = Recorders()
+        self._rules = dict(config.rules)
+        self._patience = Patience(window_samples=config.poll.window_samples)
         self._interval = config.poll.interval_seconds
         self._store = store
         self._keeper = Keeper(store, registry)
@@ -120,9 +122,9 @@ class Service:
         self._client = client
         self._judge = Judge(
             fabric,
-            config.rules,
+            self._rules,
             restored,
-            patience=Patience(window_samples=config.poll.window_samples),
+            patience=self._patience,
             coverage_span_seconds=max(COVERAGE_SECONDS, 20 * self._interval),
         )
         self.coverage = self._judge.coverage
@@ -280,6 +282,10 @@ class Service:
             "findings_refused": self._store.refused,
             **{f"rule_{name}_failed": count for name, count in self._judge.failed.items()},
         }
+
+    def judging(self) -> Mapping[str, object]:
+        """What is judged by: what the site means, patience, and every threshold."""
+        return {"fabric": self.fabric.site, "patience": self._patience, "rules": self._rules}
 
     def _state(self, now: float) -> DaemonState:
         return DaemonState(

@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry
 
 from alerts.dispatch import AlertMetrics, Dispatcher
 from analyzers.coverage import Coverage
+from analyzers.rules.pause_storm import PauseStorm
 from collector.metrics import CollectorMetrics
 from collector.replay import open_capture
 from roce.errors import StoreError, Unreachable
@@ -74,6 +75,9 @@ class Daemon:
 
     def dropped(self) -> Mapping[str, int]:
         return {"store.refused": 1}
+
+    def judging(self) -> Mapping[str, object]:
+        return {"fabric": self.fabric.site, "rules": {"pause_storm": PauseStorm(storm=0.7)}}
 
     def take(self, at: float, count: int = 5) -> None:
         """Fold a batch of the leaf, as the service does."""
@@ -157,6 +161,14 @@ async def test_findings_are_told_by_state(daemon: Daemon, client: Client) -> Non
 )
 async def test_a_bad_query_is_told_in_a_line(client: Client, path: str, expected: str) -> None:
     assert await client.error(path) == (400, expected)
+
+
+async def test_what_is_judged_by_is_told(client: Client) -> None:
+    code, told = await client.json("/api/v1/rules")
+    assert code == 200
+    assert told["rules"]["pause_storm"] == {"enabled": True, "storm": 0.7, "idle": 0.01}
+    assert told["fabric"]["lossless"] == [3]
+    assert (await client.get("/api/v1/rules?rule=x"))[0] == 400
 
 
 async def test_what_is_not_there_and_what_is_not_allowed(client: Client) -> None:
