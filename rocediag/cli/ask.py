@@ -16,7 +16,7 @@ import msgspec
 
 from roce.errors import ConfigError, DataError, Unreachable
 from rocediag.cli import options
-from rocediag.cli.view import StatusView
+from rocediag.cli.view import RulesView, StatusView
 
 if TYPE_CHECKING:
     from rocediag.store import DaemonState
@@ -103,6 +103,10 @@ class Daemon:
         """Give how the daemon and its devices are."""
         return self._read(self.get("/api/v1/status"), StatusView)
 
+    def rules(self) -> RulesView:
+        """Give what the daemon judges by."""
+        return self._read(self.get("/api/v1/rules"), RulesView)
+
     def findings(self, state: str | None) -> list[bytes]:
         """Give findings of a state, or all, each as its JSON."""
         query = {} if state is None else {"state": state}
@@ -138,12 +142,17 @@ def last_sign(url: str) -> "DaemonState | None":
     return asyncio.run(read())
 
 
+def config_path() -> Path:
+    """Give where the configuration of this machine's daemon is."""
+    return Path(os.environ.get("ROCEDIAG_CONFIG", options.CONFIG))
+
+
 def configured_store() -> str:
     """Give the address of the store that the daemon of this machine writes.
 
     What cannot be read gives the default: this is for when nobody said anything.
     """
-    path = Path(os.environ.get("ROCEDIAG_CONFIG", options.CONFIG))
+    path = config_path()
     default = "sqlite:////var/lib/rocediag/findings.db"
     try:
         tree: Any = tomllib.loads(path.read_text(encoding="utf-8"))

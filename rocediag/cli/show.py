@@ -1,5 +1,6 @@
 """Findings on a terminal, or on what stands in for one. Colour repeats what words say."""
 
+import re
 import sys
 from textwrap import fill
 from typing import TYPE_CHECKING
@@ -10,6 +11,8 @@ from rocediag.cli.view import FindingView, VerdictView
 if TYPE_CHECKING:
     from rich.console import Console
 
+_TOGETHER = re.compile(r"`[^`]+`[,;:.]?|\d %")
+_GLUE = "\N{NO-BREAK SPACE}"
 _STYLES = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
 _VERDICTS = {"clean": "green", "faulty": "bold red", "unknown": "yellow"}
 
@@ -48,7 +51,7 @@ def finding(out: "Console", it: FindingView, now: float, *, full: bool = False) 
     head = f"{it.severity.upper()} {text.clean(it.rule)}: {text.culprit(it)}{resolved}"
     out.print(head, style=_STYLES.get(it.severity))
     rows = [("since", _times(it, now)), ("what", text.clean(it.summary))]
-    rows.append(("victims", text.victims(it)))
+    rows.append(("victims", text.victims(it, text.ALL if full else text.NAMES)))
     if full:
         rows += _details(it)
         rows += [(f"step {n}", text.clean(step)) for n, step in enumerate(it.remedy, 1)]
@@ -64,13 +67,25 @@ def table(out: "Console", rows: list[tuple[str, str]]) -> None:
         head = f"  {label}".ljust(column)
         # A name is never broken at a hyphen: it would no longer be found by a search.
         lines = fill(
-            words,
+            _together(words, out.width - column),
             width=out.width,
             initial_indent=head,
             subsequent_indent=" " * column,
             break_on_hyphens=False,
         )
-        out.print(lines or head.rstrip(), soft_wrap=True)
+        out.print(lines.replace(_GLUE, " ") or head.rstrip(), soft_wrap=True)
+
+
+def _together(words: str, room: int) -> str:
+    """Keep what is to be typed on one line where it fits on one, since it is copied from there.
+
+    A number stays with its percent sign, too.
+    """
+
+    def glued(found: re.Match[str]) -> str:
+        return found[0].replace(" ", _GLUE) if len(found[0]) <= room else found[0]
+
+    return _TOGETHER.sub(glued, words)
 
 
 def _times(it: FindingView, now: float) -> str:
@@ -85,9 +100,9 @@ def _times(it: FindingView, now: float) -> str:
 def _details(it: FindingView) -> list[tuple[str, str]]:
     seen = f"{text.share(it.confidence)} sure, from {it.evidence} figures"
     rows = [
-        ("suspects", text.listed(it.suspects) if it.root is not None else ""),
+        ("suspects", text.listed(it.suspects, text.ALL) if it.root is not None else ""),
         ("path", " > ".join(text.clean(hop) for hop in it.path)),
-        ("symptoms", ", ".join(text.clean(str(symptom)) for symptom in it.symptoms)),
+        ("symptoms", text.shortened([text.clean(str(s)) for s in it.symptoms], text.ALL)),
         ("evidence", text.figures(it)),
         ("how sure", f"{seen}; {text.share(it.coverage)} of its links measured"),
     ]

@@ -1,12 +1,15 @@
 """Words for people: times, places, verdicts. Plain text, pure functions."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from rocediag.cli.view import FindingView, PlaceView, VerdictView
 
-_NAMES = 6
+NAMES = 6
 """Names that are written out; a longer list hides the culprit."""
+
+ALL = 64
+"""Names that are written out where somebody asked for all: some ten lines of a terminal."""
 
 
 def clean(text: str) -> str:
@@ -39,11 +42,16 @@ def share(value: float) -> str:
     return f"{int(value * 100 + 1e-9)} %"
 
 
-def listed(places: Iterable[PlaceView]) -> str:
+def listed(places: Iterable[PlaceView], most: int = NAMES) -> str:
     """Give the first few names and how many more there are."""
-    names = list(dict.fromkeys(clean(str(PlaceView(p.device, p.port))) for p in places))
-    more = len(names) - _NAMES
-    return ", ".join(names[:_NAMES]) + (f" and {more} more" if more > 0 else "")
+    names = dict.fromkeys(clean(str(PlaceView(p.device, p.port))) for p in places)
+    return shortened(list(names), most)
+
+
+def shortened(names: Sequence[str], most: int) -> str:
+    """Give the first names of a list and how many more there are."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def culprit(finding: FindingView) -> str:
@@ -53,11 +61,11 @@ def culprit(finding: FindingView) -> str:
     return f"one of {listed(finding.suspects)}" if finding.suspects else "culprit not known"
 
 
-def victims(finding: FindingView) -> str:
+def victims(finding: FindingView, most: int = NAMES) -> str:
     """Give how many suffer, how, and who."""
     ways = dict.fromkeys(victim.why for victim in finding.victims)
     groups = {why: [v for v in finding.victims if v.why == why] for why in ways}
-    return "; ".join(f"{len(group)} {why}: {listed(group)}" for why, group in groups.items())
+    return "; ".join(f"{len(group)} {why}: {listed(group, most)}" for why, group in groups.items())
 
 
 def figures(finding: FindingView) -> str:

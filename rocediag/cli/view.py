@@ -111,3 +111,11 @@ class StatusView(msgspec.Struct, frozen=True, kw_only=True):
     def sample_at(self) -> float | None:
         """When the newest sample was taken."""
         return max((d.last_at for d in self.devices if d.last_at is not None), default=None)
+
+
+class RulesView(msgspec.Struct, frozen=True):
+    """What the daemon judges by, as plain values: a newer daemon may have more of them."""
+
+    fabric: dict[str, Any] = {}
+    patience: dict[str, Any] = {}
+    rules: dict[str, dict[str, Any]] = {}

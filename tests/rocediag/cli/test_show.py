@@ -4,7 +4,7 @@ import pytest
 from rich.console import Console
 
 from rocediag.cli import show
-from rocediag.cli.view import FindingView, PlaceView, SymptomView
+from rocediag.cli.view import FindingView, PlaceView, SymptomView, VictimView
 
 
 def printed(width: int, **changes: object) -> list[str]:
@@ -45,6 +45,22 @@ def test_steps_are_numbered_and_details_are_there_only_where_they_say_something(
         "step 1",
         "step 2",
     ]
+
+
+def test_what_is_typed_stays_on_one_line_where_it_fits() -> None:
+    lines = printed(
+        60, remedy=("shut the port of the leaf: `sudo config interface shutdown e`, 80 %",)
+    )
+    assert any("`sudo config interface shutdown e`," in line for line in lines)
+    assert "\N{NO-BREAK SPACE}" not in "".join(lines)
+    lines = printed(40, remedy=(f"type `{'word ' * 20}`",))
+    assert all(len(line) <= 40 for line in lines)
+
+
+def test_where_all_is_asked_for_sixty_four_names_are_told() -> None:
+    many = tuple(VictimView(f"h{n:03}", why="paused") for n in range(70))
+    text = " ".join(" ".join(printed(80, victims=many)).split())
+    assert "h063 and 6 more" in text
 
 
 def test_a_storm_that_cannot_be_seen_any_more_says_so() -> None:
