@@ -24,7 +24,8 @@ class GidMismatch(Audit, frozen=True, kw_only=True, forbid_unknown_fields=True):
     False alarms: empty slots and slots of other network namespaces are normal, and an entry
     whose type cannot be read is unknown, never taken for v1. A table that does not begin at
     slot 0 is that of a container: its indices differ by design, and are compared with nobody's.
-    Of a host with ports in the fabric its other ports are not judged.
+    Of a host with ports in the fabric its other ports are not judged. A fabric whose RoCE v2 runs
+    over IPv6 alone has no such entry by design: turn this off there.
     """
 
     fleet: int = 3

@@ -18,7 +18,8 @@ class CnpMisqueued(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     lossy priority get lost.
 
     False alarms: none by other traffic on that priority; it can only hide a miss. A NIC whose
-    priority counters leave out CNPs would look like this on every host.
+    priority counters leave out CNPs, or count them after another map, would look like this on
+    every host.
     """
 
     warning: float = 0.25

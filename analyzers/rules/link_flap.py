@@ -15,7 +15,8 @@ class LinkFlap(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     Each time routes change, packets are lost, and a host's GID may come back at another index.
 
     False alarms: one down is a reboot, a driver reload or somebody at work; several within
-    ten samples are not.
+    ten samples are not. For half an hour after a device at one of its ends booted nothing is
+    told. Both ports of many hosts at once are their switch.
     """
 
     named: ClassVar = ("switch", "host")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 import typer
 
-from roce.errors import ConfigError, RocediagError
+from roce.errors import ConfigError
 from rocediag.cli import ask, options, show
 from rocediag.cli.view import FindingView
 
@@ -54,7 +54,7 @@ def explain(
     site = here(daemon)
     if what in rules:
         page = Page(what, rules[what], rules, site)
-        open_now = _open(what, daemon, store)
+        open_now = _open(what, daemon if site.live else None, store)
         _rule(page, open_now, platform, json=json)
         return
     for number, line in enumerate(found):
@@ -76,15 +76,9 @@ def _matching(beginning: str, url: str, store: str | None) -> list[bytes]:
 
 def _open(rule: str, daemon: ask.Daemon | None, store: str | None) -> list[bytes] | None:
     """Give the open findings of a rule; None where nobody tells them."""
-    try:
-        if daemon is not None:
-            told = daemon.findings("open")
-        else:
-            told = ask.stored_findings(store or "", "open")
-    except RocediagError:
-        if store:
-            raise
+    if daemon is None and store is None:
         return None
+    told = daemon.findings("open") if daemon else ask.stored_findings(store or "", "open")
     return [line for line in told if msgspec.json.decode(line)["rule"] == rule]
 
 

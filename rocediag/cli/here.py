@@ -31,13 +31,17 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """A site. ``source`` says whose numbers these are; ``devices`` are empty where unknown."""
+    """A site. ``source`` says whose numbers these are; ``devices`` are empty where unknown.
+
+    ``live`` says that it was the daemon that told.
+    """
 
     source: str
     site: Site
     patience: Patience
     thresholds: Mapping[str, Mapping[str, Number]]
     devices: Mapping[str, Kind]
+    live: bool = False
 
     def switch_platforms(self) -> list[str]:
         """Give the platforms of the site's switches."""
@@ -76,7 +80,7 @@ def _told(daemon: ask.Daemon) -> Here:
     }
     devices = {d.device: Kind(d.kind, d.platform) for d in status.devices}
     site, patience = _known(told.fabric, Site), _known(told.patience, Patience)
-    return Here(f"the daemon at {daemon.url}", site, patience, thresholds, devices)
+    return Here(f"the daemon at {daemon.url}", site, patience, thresholds, devices, live=True)
 
 
 def _configured() -> Here:

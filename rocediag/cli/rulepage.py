@@ -187,6 +187,8 @@ def print_page(
     show.table(out, list(page.blamed()))
     out.print("\nHow it is judged here", style="bold")
     show.paragraphs(out, f"Numbers from {text.clean(page.here.source)}.")
+    if page.values["enabled"] is False:
+        out.print("It is not judged: enabled = false.")
     show.table(out, page.formula())
     if found is not None:
         out.print("\nOpen now" if found else "\nOpen now: none", style="bold")
@@ -195,6 +197,9 @@ def print_page(
     show.table(out, [(f"step {n}", step) for n, step in enumerate(page.remedy(), 1)])
     each = page.steps(platform)
     print_steps(out, ((f"{'hosts' if p == words.MLX5 else 'switches'}: {p}", s) for p, s in each))
+    if set(page.here.switch_platforms()) - set(words.platforms()) and not platform:
+        out.print()
+        show.paragraphs(out, f"--platform may be {', '.join(words.platforms())}.")
     out.print(f"\n[rules.{page.name}]", style="bold")
     show.table(out, [_threshold(key, value) for key, value in page.thresholds()])
 

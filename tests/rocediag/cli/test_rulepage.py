@@ -1,11 +1,14 @@
+import io
+
 import pytest
 from msgspec.structs import asdict, replace
+from rich.console import Console
 
 from analyzers.rule import defaults, discover
 from analyzers.watch import Patience
 from roce.model import Site
 from rocediag.cli.here import Here, Kind
-from rocediag.cli.rulepage import Page, at
+from rocediag.cli.rulepage import Page, at, print_page
 from rocediag.cli.view import FindingView, PlaceView
 
 RULES = discover()
@@ -93,3 +96,22 @@ def test_a_findings_steps_are_those_of_its_boxes() -> None:
     assert isolate.how == "`sudo config interface shutdown Ethernet12`"
     assert list(at(page("pause_storm"), finding)) == []
     assert list(at(it, replace(finding, root=None, path=()))) == []
+
+
+def printed(it: Page, platform: str | None = None) -> str:
+    out = Console(file=io.StringIO(), width=80, markup=False)
+    print_page(out, it, None, platform)
+    assert isinstance(out.file, io.StringIO)
+    return out.file.getvalue()
+
+
+def test_a_rule_that_is_off_says_so() -> None:
+    assert "It is not judged: enabled = false." in printed(page("incast", enabled=False))
+    assert "not judged: enabled" not in printed(page("incast"))
+
+
+def test_where_a_platform_has_no_words_the_others_are_named() -> None:
+    odd = {"leaf1": Kind("switch", "generic")}
+    assert "--platform may be sonic, cumulus" in printed(page("incast", odd))
+    assert "--platform may be" not in printed(page("incast", odd), "dell-os10")
+    assert "--platform may be" not in printed(page("incast", {"leaf1": Kind("switch", "eos")}))
