@@ -74,7 +74,7 @@ def step(name: str, on: Place, platform: str, site: Site, *, host: bool = False)
     if what is None:
         return None
     how = table[platform].get(name) if platform in {*platforms(), MLX5} else None
-    priority = _lossless(site)
+    priority = lossless(site)
     fill = {
         "device": on.device,
         "port": on.port or "the port",
@@ -106,7 +106,7 @@ def qos_steps(where: Where, figures: Figures | None = None) -> tuple[str, ...]:
     host, nic, site = where.place.device, rdma(where.place), where.site
     return (
         f"on {host}: `mlnx_qos -i {netdev} --trust dscp "
-        f"--dscp2prio set,{site.dscp},{_lossless(site)} --pfc {_mask(site)}`; "
+        f"--dscp2prio set,{site.dscp},{lossless(site)} --pfc {_mask(site)}`; "
         "a reboot loses it, so make it persistent",
         f"on {host}: `echo {site.traffic_class} > "
         f"/sys/class/infiniband/{nic}/tc/1/traffic_class`, "
@@ -115,7 +115,7 @@ def qos_steps(where: Where, figures: Figures | None = None) -> tuple[str, ...]:
     )
 
 
-def _lossless(site: Site) -> int:
+def lossless(site: Site) -> int:
     """Give the lossless priority that a DSCP should lead to: its own class where that is one."""
     own = site.dscp >> 3
     return own if own in site.lossless else min(site.lossless, default=own)

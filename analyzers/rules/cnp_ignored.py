@@ -61,9 +61,9 @@ class CnpIgnored(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def remedy(self, where: Where, figures: Figures) -> tuple[str, ...]:
         """Turn the reaction point on."""
-        device = where.place.device
+        device, priority = where.place.device, words.lossless(where.site)
         return (
-            f"on {device}: `echo 1 > /sys/class/net/NETDEV/ecn/roce_rp/enable/3` (MLNX_OFED), or "
-            "mlxconfig's ROCE_CC_PRIO_MASK with inbox drivers",
+            f"on {device}: `echo 1 > /sys/class/net/NETDEV/ecn/roce_rp/enable/{priority}` "
+            "(MLNX_OFED), or mlxconfig's ROCE_CC_PRIO_MASK with inbox drivers",
             "use the same setting and firmware at both ends",
         )

@@ -83,8 +83,12 @@ class GlobalPause(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def remedy(self, where: Where, figures: Figures) -> tuple[str, ...]:
         """Turn 802.3x pause off and PFC on, at both ends."""
         ends = f"{words.place(where.place)} and {words.peer(where)}"
+        both = f"turn 802.3x pause off and PFC on at both ends, {ends}"
+        if not where.is_host:
+            mend = (words.command(step, where) for step in ("set_pause_off", "set_pfc"))
+            return both, *mend
         return (
-            f"turn 802.3x pause off and PFC on at both ends, {ends}",
+            both,
             "on a host: `ethtool -A NETDEV rx off tx off`, then the steps below; "
             "a reboot loses them, so make them persistent",
             *words.qos_steps(where)[:1],

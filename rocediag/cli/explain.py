@@ -90,7 +90,10 @@ def _finding(finding: FindingView, page: "Page | None") -> None:
     show.finding(out, finding, time.time(), full=True)
     if page is not None:
         out.print(f"\n{page.name}: {page.kind.title}", style="bold")
-        show.paragraphs(out, "\n\n".join(page.meaning))
+        meaning, traps = page.meaning
+        show.paragraphs(out, meaning)
+        out.print("\nWhat else looks like it", style="bold")
+        show.paragraphs(out, traps)
         out.print("\nHow it is judged here", style="bold")
         show.table(out, page.formula())
         print_steps(out, at(page, finding))

@@ -55,7 +55,9 @@ class Page:
         """What it means, and what raises it falsely."""
         parts = (inspect.getdoc(self.kind) or "").split("\n\n")
         traps = [p.removeprefix(FALSE_ALARMS) for p in parts if p.startswith(FALSE_ALARMS)]
-        return "\n\n".join(p for p in parts if not p.startswith(FALSE_ALARMS)), "\n\n".join(traps)
+        trap = "\n\n".join(traps)
+        rest = "\n\n".join(p for p in parts if not p.startswith(FALSE_ALARMS))
+        return rest, trap[:1].upper() + trap[1:]
 
     @property
     def values(self) -> Mapping[str, Number]:
@@ -183,7 +185,7 @@ def print_page(
     out.print(f"{page.name}: {page.kind.title}", style="bold")
     show.paragraphs(out, meaning)
     out.print("\nWhat else looks like it", style="bold")
-    show.paragraphs(out, traps[:1].upper() + traps[1:])
+    show.paragraphs(out, traps)
     show.table(out, list(page.blamed()))
     out.print("\nHow it is judged here", style="bold")
     show.paragraphs(out, f"Numbers from {text.clean(page.here.source)}.")
@@ -196,7 +198,7 @@ def print_page(
     out.print("\nWhat to do", style="bold")
     show.table(out, [(f"step {n}", step) for n, step in enumerate(page.remedy(), 1)])
     each = page.steps(platform)
-    print_steps(out, ((f"{'hosts' if p == words.MLX5 else 'switches'}: {p}", s) for p, s in each))
+    print_steps(out, ((_where(p), s) for p, s in each))
     if set(page.here.switch_platforms()) - set(words.platforms()) and not platform:
         out.print()
         show.paragraphs(out, f"--platform may be {', '.join(words.platforms())}.")
@@ -210,6 +212,11 @@ def print_steps(out: "Console", there: Iterable[tuple[str, list[words.Step]]]) -
         if some:
             out.print(f"\nTo type on {text.clean(where)}", style="bold")
             show.table(out, [("", text.clean(step.text)) for step in some])
+
+
+def _where(platform: str) -> str:
+    kind = "hosts" if platform == words.MLX5 else "switches"
+    return f"{kind}: {platform}" if platform else kind
 
 
 def _threshold(key: Key, value: str) -> tuple[str, str]:

@@ -98,7 +98,7 @@ async def test_a_rule_as_json(daemon: Daemon, cli: Ask) -> None:
         "text": "Whether it is judged at all.",
     }
     assert page["formula"][0]["label"] == "judged"
-    assert page["false_alarms"].startswith("a reboot")
+    assert page["false_alarms"].startswith("A reboot")
     assert [finding["id"] for finding in page["open"]] == [OPEN.id]
     assert page["commands"]["mlx5"][0]["how"].startswith("`ethtool -S")
     _, out, _ = await cli("explain", "pause_storm", "--json", "--url", NOBODY)

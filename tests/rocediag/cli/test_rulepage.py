@@ -115,3 +115,22 @@ def test_where_a_platform_has_no_words_the_others_are_named() -> None:
     assert "--platform may be sonic, cumulus" in printed(page("incast", odd))
     assert "--platform may be" not in printed(page("incast", odd), "dell-os10")
     assert "--platform may be" not in printed(page("incast", {"leaf1": Kind("switch", "eos")}))
+
+
+HOST_TOOLS = ("mlnx_qos", "/sys/class", "ethtool", "lspci", "ibv_devinfo", "mlxlink -d")
+
+
+@pytest.mark.parametrize("name", [n for n, kind in RULES.items() if "switch" in kind.named])
+def test_nobody_is_told_to_type_a_hosts_command_on_a_switch(name: str) -> None:
+    it = page(name, {"leaf1": Kind("switch", "sonic")})
+    on_switch = [step for step in it.remedy() if "SWITCH" in step]
+    on_switch += [step.text for _, steps in it.steps() for step in steps]
+    assert on_switch
+    assert not [text for text in on_switch for tool in HOST_TOOLS if tool in text]
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_what_is_typed_has_the_priority_of_the_site(name: str) -> None:
+    it = page(name)
+    told = [*it.remedy(), *(step.text for _, steps in it.steps() for step in steps)]
+    assert not [text for text in told if "enable/3" in text or "pfc 0,0,0,1" in text]
