@@ -6,6 +6,7 @@ A figure has the shape of a queue signal, (lossless priorities, rows), or of a p
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 
@@ -16,6 +17,10 @@ from roce.model import Floats, Rates
 from roce.signals import SIGNALS
 
 BITS = np.float32(8)
+
+LATELY: Final = 8
+"""Samples over which marks and depths are looked at together. A watermark that misses what was
+between two reads makes a burst look shallow once or twice, but not so often."""
 
 PAUSED = 0.01
 """Share of time above which a queue counts as held: short pauses are how PFC works."""
@@ -261,6 +266,16 @@ class View:
         marked, sent = self.fabric.mean("ecn_marked_packets"), self.fabric.mean("prio_tx_packets")
         return np.where(sent == 0, np.float32(0), marked / sent) * self.figure("way")
 
+    def _lately_marked(self) -> Rates:
+        """Mean share of packets that a switch's queue marked over the last few samples."""
+        marked = self.fabric.mean("ecn_marked_packets", LATELY)
+        sent = self.fabric.mean("prio_tx_packets", LATELY)
+        return np.where(sent == 0, np.float32(0), marked / sent)
+
+    def _lately_peak(self) -> Rates:
+        """Deepest that a queue was over the last few samples, in bytes."""
+        return self.fabric.highest("queue_peak_bytes", LATELY)
+
     @cached_property
     def _uplinks(self) -> Group:
         """The ports of each leaf that face a switch."""
@@ -353,6 +368,8 @@ SOURCES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "way": ((), ()),
     "mean_line": (("prio_tx_bytes",), ()),
     "mean_marked": (("ecn_marked_packets", "prio_tx_packets"), ()),
+    "lately_marked": (("ecn_marked_packets", "prio_tx_packets"), ()),
+    "lately_peak": (("queue_peak_bytes",), ()),
     "siblings_most": (("prio_tx_bytes",), ()),
     "ways_least": (("prio_tx_bytes",), ()),
     "ways_marked": (("ecn_marked_packets", "prio_tx_packets"), ()),

@@ -33,6 +33,7 @@ from roce.planes import At, Layout, Planes, Step, ceilings, layout, run
 from roce.rows import STALE_AFTER, Rows, stale_seconds
 from roce.signals import PORT_SIGNALS, PRIORITIES, QUEUE_SIGNALS, SIGNALS, Scope
 from roce.why import Why
+from roce.window import PARTS
 
 __all__ = ["KNOWN", "STALE_AFTER", "Fabric", "FoldCounts", "stale_seconds"]
 
@@ -79,7 +80,7 @@ class Fabric:
         self.facts_changes = 0
         self._rows = Rows(self.devices)
         self._port = Planes(PORT_SIGNALS, lanes=None)
-        self._queue = Planes(QUEUE_SIGNALS, lanes=PRIORITIES)
+        self._queue = Planes(QUEUE_SIGNALS, PRIORITIES, self.lossless)
         self._lanes = run(np.array(self.lossless, dtype=np.int64))
         self._layouts: dict[tuple[str, ...], tuple[Planes, Layout] | None] = {}
         self._feeds = Feeds(self.devices)
@@ -318,18 +319,21 @@ class Fabric:
         return self._planes(name).at[SIGNALS[name].index, : self.count]
 
     def keep_window(self, name: str) -> None:
-        """Keep means over the window for a signal, from now on."""
+        """Keep a signal's means over the window, or a gauge's peaks, from now on."""
         self._planes(name).windows.want(SIGNALS[name].index)
 
     def turn_windows(self, now: float, window_seconds: float) -> None:
-        """Begin a new window once the present one is full."""
+        """Let the window slide on to a time."""
         self._port.windows.turn(now, window_seconds)
         self._queue.windows.turn(now, window_seconds)
 
-    def mean(self, name: str) -> Rates:
-        """Give a signal's mean rate over the window; shapes as `rate`."""
-        plane = self._planes(name).windows.mean(SIGNALS[name].index, self.count)
-        return plane if SIGNALS[name].scope is Scope.PORT else plane[self._lanes]
+    def mean(self, name: str, parts: int = PARTS) -> Rates:
+        """Give a signal's mean rate over the window's last parts; shapes as `rate`."""
+        return self._planes(name).windows.mean(SIGNALS[name].index, self.count, parts)
+
+    def highest(self, name: str, parts: int = PARTS) -> Rates:
+        """Give the highest that a gauge was over the window's last parts; shapes as `rate`."""
+        return self._planes(name).windows.highest(SIGNALS[name].index, self.count, parts)
 
     def raw(self, name: str) -> tuple[UInts, Bools]:
         """Give the last counts in the source's own unit, all priorities, and which are real."""

@@ -122,8 +122,11 @@ class Step:
 class Planes:
     """Raw counts, rates and times of all signals of a scope."""
 
-    def __init__(self, signals: Sequence[Signal], lanes: int | None) -> None:
-        self.windows = Windows(lanes)
+    def __init__(
+        self, signals: Sequence[Signal], lanes: int | None, windowed: Sequence[int] = ()
+    ) -> None:
+        """Hold signals of ports, or of queues: of all ``lanes``, with windows of some."""
+        self.windows = Windows(None if lanes is None else windowed)
         self._signals = signals
         self._counters = sum(s.kind is Kind.COUNTER for s in signals)
         units = [s.unit if s.unit in UNITS else Unit.EVENTS for s in signals]
@@ -298,10 +301,13 @@ class Planes:
         factors = block.factors[where.gauges_at]
         value = counts * factors.reshape(-1, *[1] * (counts.ndim - 1))
         self.raw[cells.all], self.known[cells.all] = counts, known
-        self.rate[cells.all] = np.where(known, value, np.nan)
+        gauged = np.where(known, value, np.nan)
+        self.rate[cells.all] = gauged
         self.at[cells.times] = at if block.ats is None else block.ats[where.gauges_at]
         self._coded[cells.times] = self._codes(factors)[:, None]
         self._source[cells.times] = source
+        if self.windows.wanted:
+            self.windows.rise(np.arange(len(self._signals))[where.gauges], rows, gauged)
 
     def _cells(self, index: At, rows: At) -> Cells:
         if isinstance(index, slice) or isinstance(rows, slice):

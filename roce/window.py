@@ -1,36 +1,53 @@
-"""Means over a window: two rotating sums, kept only for the signals that some rule asks for."""
+"""What was over a window: means and peaks, kept only for the signals that some rule asks for."""
+
+from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from roce.model import Floats, Ints, Rates
 
+PARTS: Final = 10
+"""Parts of a window: it slides by one at a time. A window is ten samples unless told otherwise,
+so that a part is a sample."""
+
 
 class Windows:
-    """Sums of rate x time and of time, for some planes; the last two spans of them.
+    """Sums of rate x time and of time, and the highest of gauges, for some planes, by part.
 
-    A mean covers between one and two windows. Gaps and restarts need no care here: what gave
-    no rate adds neither amount nor time.
+    They cover the part that is running and `PARTS` before it. Gaps and restarts need no care
+    here: what gave no rate adds neither amount nor time.
     """
 
-    def __init__(self, lanes: int | None) -> None:
-        self._lanes: tuple[int, ...] = () if lanes is None else (lanes,)
+    def __init__(self, lanes: Sequence[int] | None) -> None:
+        """Keep windows of port signals, or of some priorities of queue signals."""
+        self._pick = None if lanes is None else list(lanes)
+        self._lanes: tuple[int, ...] = () if lanes is None else (len(lanes),)
         self._slots: dict[int, int] = {}
         self._room = 0
-        self._amount: Floats = np.zeros((2, 0, *self._lanes, 0))
-        self._seconds: Floats = np.zeros((2, 0, *self._lanes, 0))
+        self._amount = self._empty(0.0)
+        self._seconds = self._empty(0.0)
+        self._highest = self._empty(np.nan)
+        self._now = 0
         self._turned_at: float | None = None
 
+    def _empty(self, value: float) -> Rates:
+        shape = (PARTS + 1, len(self._slots), *self._lanes, self._room)
+        return np.full(shape, value, dtype=np.float32)
+
     def want(self, index: int) -> None:
-        """Keep windows for one more plane."""
+        """Keep windows for one more plane; what was kept before begins anew."""
         if index not in self._slots:
             self._slots[index] = len(self._slots)
-            shape = (2, len(self._slots), *self._lanes, self._room)
-            self._amount, self._seconds = np.zeros(shape), np.zeros(shape)
+            self._amount, self._seconds = self._empty(0.0), self._empty(0.0)
+            self._highest = self._empty(np.nan)
 
     def grow(self, room: int) -> None:
         """Make room for as many rows."""
         more = [(0, 0)] * (self._amount.ndim - 1) + [(0, room - self._room)]
         self._amount, self._seconds = np.pad(self._amount, more), np.pad(self._seconds, more)
+        self._highest = np.pad(self._highest, more, constant_values=np.nan)
         self._room = room
 
     def add(self, indices: Ints, rows: Ints | slice, rate: Rates, elapsed: Floats) -> None:
@@ -39,34 +56,64 @@ class Windows:
             slot = self._slots.get(int(index))
             if slot is None:
                 continue
-            known = np.isfinite(rate[at])
+            mine = self._mine(rate[at])
+            known = np.isfinite(mine)
             seconds = np.where(known, elapsed[at], 0.0)
-            self._amount[0, slot][..., rows] += np.where(known, rate[at], 0.0) * seconds
-            self._seconds[0, slot][..., rows] += seconds
+            self._amount[self._now, slot][..., rows] += np.where(known, mine, 0.0) * seconds
+            self._seconds[self._now, slot][..., rows] += seconds
+
+    def rise(self, indices: Ints, rows: Ints | slice, value: Floats) -> None:
+        """Take gauges, shape (k, n) or (k, 8, n)."""
+        for at, index in enumerate(indices):
+            slot = self._slots.get(int(index))
+            if slot is not None:
+                part = self._highest[self._now, slot]
+                part[..., rows] = np.fmax(part[..., rows], self._mine(value[at]))
 
     def turn(self, now: float, window_seconds: float) -> None:
-        """Begin a new span once the present one is a window long."""
-        if self._turned_at is None:
+        """Begin new parts, as many as have passed."""
+        part = window_seconds / PARTS
+        if self._turned_at is None or now < self._turned_at - window_seconds:
             self._turned_at = now
-        elif now - self._turned_at >= window_seconds:
-            self._amount[1], self._seconds[1] = self._amount[0], self._seconds[0]
-            self._amount[0], self._seconds[0] = 0.0, 0.0
-            self._turned_at = now
+        passed = int((now - self._turned_at) / part + 1e-6) if part > 0 else 0
+        for _ in range(min(passed, PARTS + 1)):
+            self._now = (self._now + 1) % (PARTS + 1)
+            self._amount[self._now], self._seconds[self._now] = 0.0, 0.0
+            self._highest[self._now] = np.nan
+        self._turned_at += max(passed, 0) * part
 
-    def mean(self, index: int, count: int) -> Rates:
-        """Give the mean rate of a plane's first rows over the window; NaN where none is known.
+    def mean(self, index: int, count: int, parts: int = PARTS) -> Rates:
+        """Give the mean rate of a plane's first rows over the last parts; NaN where unknown.
 
         Of a plane that nobody asked to keep, nothing is known.
         """
         slot = self._slots.get(index)
         if slot is None:
             return np.full((*self._lanes, count), np.nan, dtype=np.float32)
-        amount = self._amount[:, slot, ..., :count].sum(axis=0)
-        seconds = self._seconds[:, slot, ..., :count].sum(axis=0)
-        known = seconds > 0
-        mean: Rates = np.full(amount.shape, np.nan, dtype=np.float32)
-        np.divide(amount, seconds, out=mean, where=known, casting="same_kind")
+        last = self._last(parts)
+        amount = self._amount[last, slot, ..., :count].sum(axis=0)
+        seconds = self._seconds[last, slot, ..., :count].sum(axis=0)
+        with np.errstate(invalid="ignore"):
+            mean: Rates = amount / seconds
         return mean
+
+    def highest(self, index: int, count: int, parts: int = PARTS) -> Rates:
+        """Give the highest that a gauge was over the last parts; NaN where unknown."""
+        slot = self._slots.get(index)
+        if slot is None:
+            return np.full((*self._lanes, count), np.nan, dtype=np.float32)
+        found: Rates = np.fmax.reduce(self._highest[self._last(parts), slot, ..., :count])
+        return found
+
+    def _last(self, parts: int) -> Ints | slice:
+        """Give the running part and as many before it."""
+        if parts >= PARTS:
+            return slice(None)
+        return (self._now - np.arange(parts + 1)) % (PARTS + 1)
+
+    def _mine(self, values: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Give the priorities that are kept."""
+        return values if self._pick is None else values[self._pick]
 
     @property
     def wanted(self) -> bool:

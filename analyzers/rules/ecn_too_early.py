@@ -13,8 +13,9 @@ class EcnTooEarly(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     Senders are throttled for no congestion, and the line has room that nobody uses.
 
-    False alarms: a queue whose depth is not measured is not judged. The deepest since the last
-    read counts, so that a short burst between two polls excuses the marks.
+    False alarms: a queue whose depth is not measured is not judged. Marks and the deepest point
+    are those of eight samples together, and five such samples open it: a watermark that somebody
+    else clears misses bursts, and what then looks shallow marks only now and then.
     """
 
     marked: float = 0.02
@@ -36,21 +37,24 @@ class EcnTooEarly(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ),
         (
             "warning",
-            "marked ≥ {marked:%}, and never deeper than {shallow_bytes_at_100g:kB} (at 100 "
-            "Gb/s, scaled by speed)",
+            "over eight samples marked ≥ {marked:%}, and never deeper than "
+            "{shallow_bytes_at_100g:kB} (at 100 Gb/s, scaled by speed)",
         ),
         ("undecided", "marked ≥ half of {marked:%}, or less traffic"),
     )
     look: ClassVar = ("show_ecn", "show_queues")
     mend: ClassVar = ("set_ecn",)
+    samples: ClassVar = 5
     per_device: ClassVar = True
     title: ClassVar = "ECN too early"
-    needs: ClassVar = ("ecn_marked_packets", "prio_tx_packets", "queue_peak_bytes")
-    shown: ClassVar = ("marked", "queue_peak_bytes", "line")
+    windowed: ClassVar = ("ecn_marked_packets", "prio_tx_packets", "queue_peak_bytes")
+    needs: ClassVar = ("lately_marked", "lately_peak")
+    helps: ClassVar = ("prio_tx_packets",)
+    shown: ClassVar = ("lately_marked", "lately_peak", "line")
 
     def level(self, view: View) -> Levels:
         """Judge each lossless queue of a switch."""
-        peak, marked = view.figure("queue_peak_bytes"), view.figure("marked")
+        peak, marked = view.figure("lately_peak"), view.figure("lately_marked")
         switch = ~view.fabric.is_host
         enough = view.figure("prio_tx_packets") >= self.floor_packets
         shallow = peak < self.shallow_bytes_at_100g * view.fabric.speed / 100e9
@@ -59,11 +63,11 @@ class EcnTooEarly(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def summary(self, where: Where, figures: Figures) -> str:
         """Name the queue, its marks and its depth."""
-        peak = figures.get("queue_peak_bytes")
+        peak = figures.get("lately_peak")
         depth = f"{peak / 1000:.0f} kB" if isinstance(peak, int | float) else "unknown"
         return (
-            f"{words.place(where.place)} marks {words.share(figures['marked'])} of its packets "
-            f"although its queue was never deeper than {depth}: the ECN threshold is too low"
+            f"{words.place(where.place)} marks {words.share(figures['lately_marked'])} of its "
+            f"packets although its queue was never deeper than {depth}: the ECN threshold is too low"
         )
 
     def remedy(self, where: Where, figures: Figures) -> tuple[str, ...]:

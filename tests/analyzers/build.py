@@ -257,6 +257,8 @@ class Net:
 
     def level(self, rule: Rule, where: str) -> int | None:
         """Give a rule's level at a place after two polls; None where it can't be judged."""
+        for name in rule.windowed:
+            self.fabric.keep_window(name)
         self.poll()
         self.poll()
         view, end = View(self.fabric), place(where)

@@ -11,8 +11,6 @@ HOT, COLD, THIRD = "leaf1:Ethernet51", "leaf1:Ethernet52", "leaf1:Ethernet53"
 def net(*lines: float) -> Net:
     """Leaf1 sends a share of line over each of its uplinks."""
     made = Net(spines=len(lines))
-    for name in RULE.windowed:
-        made.fabric.keep_window(name)
     for number, line in enumerate(lines, start=51):
         made.sends(f"leaf1:Ethernet{number}", line)
     return made

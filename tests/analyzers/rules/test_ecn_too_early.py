@@ -72,7 +72,7 @@ def test_a_host_marks_nothing() -> None:
 def test_a_switch_whose_ports_all_mark_too_early_is_one_finding() -> None:
     made = net(0.5, 50e3)
     made.start(only(ecn_too_early=RULE))
-    made.tick(4)
+    made.tick(RULE.samples + 2)
     (found,) = made.open
     assert found.root == Place("leaf1", "Ethernet1", 3)
     assert "leaf1:Ethernet1 marks 50 % of its packets" in found.summary
@@ -80,7 +80,7 @@ def test_a_switch_whose_ports_all_mark_too_early_is_one_finding() -> None:
     assert "raise Kmin" in found.remedy[-1]
     made.sends("leaf1:Ethernet51", 0.3, 0.5)
     made.set("leaf1:Ethernet51", queue_peak_bytes=50e3)
-    made.tick(4)
+    made.tick(RULE.samples + 2)
     (found,) = made.open
     assert found.root == Place("leaf1", None, 3)
     assert len(found.suspects) == 2
