@@ -67,7 +67,8 @@ class EcnTooEarly(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
         depth = f"{peak / 1000:.0f} kB" if isinstance(peak, int | float) else "unknown"
         return (
             f"{words.place(where.place)} marks {words.share(figures['lately_marked'])} of its "
-            f"packets although its queue was never deeper than {depth}: the ECN threshold is too low"
+            f"packets although its queue was never deeper than {depth}: "
+            "the ECN threshold is too low"
         )
 
     def remedy(self, where: Where, figures: Figures) -> tuple[str, ...]:
