@@ -184,7 +184,7 @@ class Surroundings:
         """Say whether all places of an incident are in maintenance."""
         return all(
             any(in_maintenance(running, end, now) for end in self._ends(place))
-            for place in (group.suspects if group.about_device else [group.root])
+            for place in (group.suspects if group.about_device or group.nowhere else [group.root])
         )
 
     def _ends(self, place: Place) -> Iterator[Place]:

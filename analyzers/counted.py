@@ -63,7 +63,7 @@ class Counted:
         fabric = self._fabric
         for name, watch in self._watches.items():
             by_queue = self._rules[name].scope is Scope.QUEUE
-            known = self._known.get(name)
+            known, others = self._known.get(name), watch.places - 1
             for e in watch.open():
                 end, other = fabric.ends[e.row], int(fabric.peer[e.row])
                 linked = other >= 0
@@ -80,6 +80,7 @@ class Counted:
                     queue=other if linked and fabric.is_host[e.row] else e.row,
                     cable=min(e.row, other) if linked else e.row,
                     next_to=fabric.ends[other].device if linked else None,
+                    others=max(others, 0),
                 )
 
     def restore(self, candidate: Candidate) -> bool:

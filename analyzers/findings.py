@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from analyzers import words
 from analyzers.incident import Candidate, Incident, Key
 from analyzers.rule import Judgement, Rule, Where
 from analyzers.view import PAUSED
@@ -40,8 +41,8 @@ def identity(key: Key, began_at: float) -> str:
 
 
 def key_of(finding: Finding) -> Key:
-    """Give a finding's key; one without a root goes by its first suspect's device."""
-    root = finding.root or (finding.suspects[0] if finding.suspects else Place(""))
+    """Give a finding's key; one without a root has no place in it."""
+    root = finding.root or Place("")
     return finding.rule, root.device, root.port, root.priority
 
 
@@ -67,6 +68,15 @@ def symptoms(incident: Incident, before: Iterable[Symptom] = ()) -> tuple[Sympto
     now = (Symptom(c.rule, c.place.device, c.place.port) for c in incident.symptoms)
     itself = Symptom(speaker.rule, speaker.place.device, speaker.place.port)
     return tuple(s for s in dict.fromkeys((*before, *now)) if s != itself)
+
+
+def nowhere(incident: Incident, title: str) -> str:
+    """Say what several hosts show where nothing measured says whose doing it is."""
+    hosts = len({place.device for place in incident.suspects})
+    return (
+        f"{title} at {words.count(hosts, 'host')} and no loss is seen where it is measured: "
+        "it is on a way that they share"
+    )
 
 
 def evidence(fabric: Fabric, candidate: Candidate, rule: Judgement) -> str:

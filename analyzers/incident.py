@@ -52,7 +52,8 @@ class Candidate:
 
     ``level`` is the highest that held, ``level_now`` that of the newest sample; ``seen`` says
     whether it can be judged now. A candidate of counters has a ``row`` and a ``lane`` (its
-    priority's place, None where it is about all); ``queue`` is the row of the egress queue that
+    priority's place, None where it is about all); ``others`` is how many other places showed the
+    like lately; ``queue`` is the row of the egress queue that
     it is about, ``cable`` the lower row of that cable's ends, and ``next_to`` the device at its
     other end. A fact has none of these.
     """
@@ -70,6 +71,7 @@ class Candidate:
     queue: int = -1
     cable: int = -1
     next_to: str | None = None
+    others: int = 0
 
     @property
     def key(self) -> Key:
@@ -81,18 +83,22 @@ class Candidate:
 class Incident:
     """One trouble: the candidate that speaks, and the others that are its symptoms.
 
-    ``suspects`` are the ports where it is about a device rather than one of its ports.
+    ``suspects`` are the ports where it is about a device rather than one of its ports, or those
+    that show it where nobody can say whose doing it is (``nowhere``).
     """
 
     speaker: Candidate
     symptoms: list[Candidate] = field(default_factory=list)
     suspects: list[Place] = field(default_factory=list)
     about_device: bool = False
+    nowhere: bool = False
 
     @property
     def root(self) -> Place:
-        """The speaker's place, without its port where it is about a device."""
+        """The speaker's place, without its port where it is about a device; else nameless."""
         place = self.speaker.place
+        if self.nowhere:
+            return Place("")
         return Place(place.device, None, place.priority) if self.about_device else place
 
     @property
@@ -142,7 +148,7 @@ def incidents(
     for root in free.in_order():
         mine = free.take(_symptoms(root, branch_of(root), devices_of, free, rules))
         found.append(Incident(root, mine))
-    return _by_device(found, rules, devices_open)
+    return _nowhere(_by_device(found, rules, devices_open), devices_open)
 
 
 def _circles(free: "_Free") -> Iterator[Incident]:
@@ -255,4 +261,23 @@ def _by_device(
             first.about_device = True
         first.symptoms = [s for i in some for s in i.symptoms]
         rest.append(first)
+    return rest
+
+
+def _nowhere(found: list[Incident], keys_open: Collection[Key]) -> list[Incident]:
+    """Make one incident without a root of hosts that send again, where no loss is known.
+
+    One host's trouble may be its own; that of several is on a way that they share, and nothing
+    measured says where.
+    """
+    rest = [i for i in found if i.speaker.rule not in RESENDS]
+    for rule in sorted(RESENDS):
+        some = sorted((i for i in found if i.speaker.rule == rule), key=lambda i: _order(i.speaker))
+        if len(some) > 1 or any(i.speaker.others for i in some) or (rule, "", None, None) in keys_open:
+            some[1:], more = [], some[1:]
+            for first in some:
+                first.nowhere = True
+                first.suspects = [i.speaker.place for i in (first, *more)]
+                first.symptoms = [s for i in (first, *more) for s in i.symptoms]
+        rest += some
     return rest

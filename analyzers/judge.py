@@ -11,6 +11,7 @@ from analyzers.around import Around, Surroundings, by_onset
 from analyzers.audited import Audited
 from analyzers.counted import Counted
 from analyzers.coverage import Coverage
+from analyzers.falls import Falls
 from analyzers.findings import level
 from analyzers.incident import incidents
 from analyzers.ledger import Ledger
@@ -62,6 +63,7 @@ class Judge:
         self.surroundings = Surroundings(fabric, around or Around(), live=self._live)
         self._ring = Ring(len(fabric.lossless))
         self._sending = Sending()
+        self._falls = Falls()
         counting = {n: r for n, r in self.rules.items() if isinstance(r, Rule)}
         auditing = {n: r for n, r in self.rules.items() if isinstance(r, Audit)}
         for name in {w for r in counting.values() for w in r.windowed}:
@@ -70,7 +72,7 @@ class Judge:
         self._counted = Counted(fabric, counting, patience or Patience())
         self._audited = Audited(fabric, auditing)
         suffering = Suffering(fabric, self._ring, self._sending)
-        self._ledger = Ledger(fabric, self.rules, self.coverage, suffering, open_findings)
+        self._ledger = Ledger(fabric, self.rules, self.coverage, suffering, open_findings, self._window)
         self._loud_at: float | None = None
 
     @property
@@ -88,14 +90,14 @@ class Judge:
         self.fabric.expire(now)
         pace = float(self.fabric.interval_seconds.max(initial=0))
         self.fabric.turn_windows(now, self._window * pace)
-        view = View(self.fabric)
+        view = View(self.fabric, self._falls.step(self.fabric))
         self.coverage.step(now)
         self._ledger.restore(self._counted.restore, self._audited.restore)
         self._remember(view, now)
         self._counted.step(view)
         self._audited.step(now)
         held_against = [*self._counted.candidates(), *self._audited.candidates()]
-        forgiven = self._ledger.forgiven(held_against)
+        forgiven = self._ledger.forgiven(held_against, now)
         self._counted.forgive(forgiven)
         gone = {c.key for c in forgiven}
         left = [c for c in held_against if c.key not in gone]

@@ -8,7 +8,7 @@ from analyzers import findings
 from analyzers.counted import figures
 from analyzers.coverage import Coverage
 from analyzers.findings import identity, key_of, level, severity
-from analyzers.incident import Candidate, Incident, Key
+from analyzers.incident import LOSSES, RESENDS, Candidate, Incident, Key
 from analyzers.reach import Reach
 from analyzers.rule import Judgement, Rule
 from analyzers.tree import Branch
@@ -35,11 +35,13 @@ class Ledger:
         coverage: Coverage,
         suffering: Suffering,
         open_findings: Iterable[Finding],
+        window_samples: int,
     ) -> None:
         self._fabric = fabric
         self._rules = rules
         self._coverage = coverage
         self._suffering = suffering
+        self._window_samples = window_samples
         self.open: dict[Key, Finding] = {key_of(f): f for f in open_findings}
         self.bonds: dict[Key, Key] = {}
         """Whose symptom each candidate is: its key to the key of the candidate that speaks."""
@@ -77,17 +79,31 @@ class Ledger:
 
         What comes back within `REOPENS` intervals is the same finding.
         """
-        pace = float(self._fabric.interval_seconds.max(initial=0))
-        limit = now - REOPENS * pace
+        return {*self.open, *self._lately(now)}
+
+    def _lately(self, now: float) -> Collection[Key]:
+        """Give the keys of what ended just now."""
+        limit = now - REOPENS * self._pace
         self._ended = {key: e for key, e in self._ended.items() if e[0] >= limit}
-        return {*self.open, *self._ended}
+        return self._ended
+
+    @property
+    def _pace(self) -> float:
+        return float(self._fabric.interval_seconds.max(initial=0))
 
     # --- a tick ---------------------------------------------------------------------------
 
-    def forgiven(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """Give the symptoms of troubles that are over: they must show anew what they are."""
+    def forgiven(self, candidates: Sequence[Candidate], now: float) -> list[Candidate]:
+        """Give what troubles that are over leave behind: it must show anew what it is.
+
+        That are their symptoms, and hosts that send again what was lost a while ago.
+        """
         there = {c.key for c in candidates}
-        return [c for c in candidates if c.key in self.bonds and self.bonds[c.key] not in there]
+        over = [c for c in candidates if c.key in self.bonds and self.bonds[c.key] not in there]
+        lost = any(c.rule in LOSSES for c in candidates)
+        if not lost and any(key[0] in LOSSES for key in self._lately(now)):
+            over += [c for c in candidates if c.rule in RESENDS and c.key not in self.open]
+        return over
 
     def settle(
         self, groups: Sequence[Incident], view: View, reach: Reach, now: float
@@ -124,14 +140,14 @@ class Ledger:
                     superseded_by=owners.get(key),
                 )
                 changed.append(over)
-                if over.superseded_by is None and key[2] is None:
+                if over.superseded_by is None:
                     self._ended[key] = now, over
         return changed
 
     def _before(self, group: Incident, before: Mapping[Key, Finding]) -> Finding | None:
         """Give the finding that an incident goes on with, if any."""
         old = before.get(group.key)
-        if old is None and group.key in self._ended:
+        if old is None and group.key[2] is None and group.key in self._ended:
             old = replace(self._ended[group.key][1], state="open", resolved_at=None)
         return old
 
@@ -170,7 +186,7 @@ class Ledger:
             state="open",
             began_at=began_at,
             found_at=_found_at(speaker, old),
-            root=root,
+            root=None if group.nowhere else root,
             suspects=tuple(group.suspects),
             victims=self._victims(group, old, branch),
             symptoms=findings.symptoms(group, old.symptoms if old else ()),
@@ -178,7 +194,9 @@ class Ledger:
             confidence=findings.confidence(fabric, speaker, rests_on),
             coverage=round(self._coverage.around(root.device, path), 4),
             evidence=rests_on,
-            summary=rule.summary(there, shown),
+            summary=findings.nowhere(group, rule.title)
+            if group.nowhere
+            else rule.summary(there, shown),
             figures=shown,
             remedy=rule.remedy(there, shown),
         )
@@ -190,9 +208,15 @@ class Ledger:
         if group.speaker.row is None:
             return ()
         began_at = old.began_at if old else group.speaker.began_at
+        found_at = _found_at(group.speaker, old)
+        # What was noted long before it was loud did its harm from about then on.
+        onset = max(began_at, found_at - self._window_samples * self._pace)
         told = old.victims if old else ()
         root = group.root
-        return self._suffering.victims(root.device, root.priority, branch, began_at, told)
+        resend = group.speaker.rule in LOSSES
+        return self._suffering.victims(
+            root.device, root.priority, branch, onset, told, resend=resend
+        )
 
 
 def _found_at(speaker: Candidate, old: Finding | None) -> float:

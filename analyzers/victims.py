@@ -1,6 +1,6 @@
 """Who suffers from a trouble: hosts that its queues hold, and hosts whose own sending fell."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -101,15 +101,21 @@ class Suffering:
         branch: Branch | None,
         began_at: float,
         told: Sequence[Victim],
+        *,
+        resend: bool = False,
     ) -> tuple[Victim, ...]:
         """Give the hosts that suffer, the culprit left out.
 
+        Where packets are lost (``resend``) and nothing is known of the time before, those that
+        wait for what was lost count as slowed, too.
         ``told`` are those named before: where what hosts sent before the trouble is not known
         any more, the slowed among them stand; where there is no ``branch`` now, the paused.
         """
         slowed = self._since(began_at, priority)
         if slowed is None:
             slowed = tuple(v for v in told if v.why == "slowed")
+            if resend:
+                slowed = tuple(dict.fromkeys((*slowed, *self._resending(priority))))
         if any(v.device == culprit for v in slowed):
             slowed = tuple(v for v in slowed if v.device != culprit)
         if branch is None:
@@ -122,6 +128,14 @@ class Suffering:
         named = {(v.device, v.port) for v in slowed}
         more = (v for v in paused if v.device != culprit and (v.device, v.port) not in named)
         return (*slowed, *more)[:MOST]
+
+    def _resending(self, priority: int | None) -> Iterator[Victim]:
+        """Give the hosts that send something again now."""
+        again = np.nan_to_num(self._fabric.rate("packet_seq_err"))
+        again = again + np.nan_to_num(self._fabric.rate("local_ack_timeout_err"))
+        for row in np.flatnonzero(self._fabric.is_host & (again > 0)).tolist():
+            end = self._fabric.ends[row]
+            yield Victim(end.device, end.port, priority, "slowed")
 
     def _since(self, began_at: float, priority: int | None) -> tuple[Victim, ...] | None:
         """Give who is slowed since a time; None where that can't be known."""

@@ -29,8 +29,10 @@ PAUSED = 0.01
 class View:
     """The figures of one tick; made when first asked for, kept until the tick is over."""
 
-    def __init__(self, fabric: Fabric) -> None:
+    def __init__(self, fabric: Fabric, fell: Rates | None = None) -> None:
+        """Look at a fabric; ``fell`` says of each row whether its port was seen to go down."""
         self.fabric = fabric
+        self._fell = np.full(fabric.count, np.nan, dtype=np.float32) if fell is None else fell
         self._speed: Rates = fabric.speed.astype(np.float32)
         self._made: dict[str, Rates] = {}
 
@@ -262,9 +264,15 @@ class View:
         return self.fabric.mean("prio_tx_bytes") * BITS / self._speed * self.figure("way")
 
     def _mean_marked(self) -> Rates:
-        """Mean share of packets marked over the window, where both ends are switches."""
+        """Mean share of packets marked over the window, where both ends are switches.
+
+        Where no switch counts marks, those that hosts receive anywhere stand for them.
+        """
         marked, sent = self.fabric.mean("ecn_marked_packets"), self.fabric.mean("prio_tx_packets")
-        return np.where(sent == 0, np.float32(0), marked / sent) * self.figure("way")
+        own = np.where(sent == 0, np.float32(0), marked / sent)
+        if not np.isfinite(marked).any():
+            own = np.where(np.isfinite(sent), self.figure("all_marked"), np.float32(np.nan))
+        return own * self.figure("way")
 
     def _lately_marked(self) -> Rates:
         """Mean share of packets that a switch's queue marked over the last few samples."""
@@ -275,6 +283,18 @@ class View:
     def _lately_peak(self) -> Rates:
         """Deepest that a queue was over the last few samples, in bytes."""
         return self.fabric.highest("queue_peak_bytes", LATELY)
+
+    def _downs(self) -> Rates:
+        """Whether a port went down since the last sample, as it counts or as it was seen."""
+        counted = self.fabric.rate("link_down_events")
+        return np.where(np.isfinite(counted), counted, self._fell)
+
+    def _all_marked(self) -> Rates:
+        """Share of all RDMA packets in the fabric that hosts received marked; at every row."""
+        marked, got = self.fabric.rate("np_ecn_marked_packets"), self.fabric.rate("rdma_rx_packets")
+        told = np.isfinite(marked) & np.isfinite(got)
+        share = marked[told].sum() / got[told].sum() if told.any() else np.nan
+        return np.full(got.shape, share, dtype=np.float32)
 
     @cached_property
     def _uplinks(self) -> Group:
@@ -370,6 +390,8 @@ SOURCES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "mean_marked": (("ecn_marked_packets", "prio_tx_packets"), ()),
     "lately_marked": (("ecn_marked_packets", "prio_tx_packets"), ()),
     "lately_peak": (("queue_peak_bytes",), ()),
+    "downs": (("link_down_events", "oper_up"), ()),
+    "all_marked": (("np_ecn_marked_packets", "rdma_rx_packets"), ()),
     "siblings_most": (("prio_tx_bytes",), ()),
     "ways_least": (("prio_tx_bytes",), ()),
     "ways_marked": (("ecn_marked_packets", "prio_tx_packets"), ()),

@@ -176,6 +176,12 @@ class Watch:
         if not keep.all():
             self._cells, self._state = self._cells[keep], s[keep]
 
+    @property
+    def places(self) -> int:
+        """How many rows showed something lately."""
+        rows = self._cells[(self._state["seen"] != 0).any(axis=1)] // self._lanes
+        return len(np.unique(rows))
+
     def open(self) -> Iterator[Episode]:
         """Give what is open."""
         at = np.flatnonzero(self._state["severity"] > 0)

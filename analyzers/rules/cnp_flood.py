@@ -98,7 +98,9 @@ class CnpFlood(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
         above = view.figure("leaf_marked") < self.by_leaf * marked
         judged = host & enough & room & ~deep & ~above & (cnps > 0)
         noted = judged & (marked > self.warning)
-        alone = noted & (_leaves(view, noted)[:, None] <= 1) & ~self._elsewhere(view)
+        # Where the leaf tells neither its marks nor its depth, nobody knows that it was not deep.
+        told = np.isfinite(view.figure("leaf_peak")) | np.isfinite(view.figure("leaf_marked"))
+        alone = noted & told & (_leaves(view, noted)[:, None] <= 1) & ~self._elsewhere(view)
         found = levels(noted, alone, alone & (marked > self.critical))
         return undecided(found, host & (~enough | (marked > self.warning / 2)))
 

@@ -41,6 +41,10 @@ class Incast(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     pauses. Simulated incasts mark 0.5 to 0.85 of their packets, one sample in three on a full
     line; synchronised collectives mark at most 0.55, in a sample now and then."""
 
+    standing: float = 0.2
+    """Share of line below which marks show no standing queue: what a stopped queue lets through
+    is all marked, and next to nothing (starting value)."""
+
     paused: float = 0.01
     """Share of time a feeding queue must be held (starting value)."""
 
@@ -103,7 +107,8 @@ class Incast(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
         else:
             marked = view.figure("marked")
             noted = free & full & (marked > self.marked_info)
-            busy = free & ((full & (marked > self.marked)) | (marked >= self.flooded))
+            stands = (line >= self.standing) & (marked >= self.flooded)
+            busy = free & ((full & (marked > self.marked)) | stands)
             marks = free & (marked > self.marked_info / 2)
         warning = busy & (spills >= self.paused)
         found = levels(noted, warning, warning & (spills >= self.critical))

@@ -28,12 +28,12 @@ class LinkFlap(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     mend: ClassVar = ("isolate",)
     scope: ClassVar = Scope.PORT
     title: ClassVar = "link flap"
-    needs: ClassVar = ("link_down_events",)
+    needs: ClassVar = ("downs",)
     shown: ClassVar = ("link_down_events", "oper_up")
 
     def level(self, view: View) -> Levels:
         """Judge each port: a sample in which it went down."""
-        return levels(None, view.figure("link_down_events") > 0)
+        return levels(None, view.figure("downs") > 0)
 
     def summary(self, where: Where, figures: Figures) -> str:
         """Name both ends of the cable."""

@@ -17,7 +17,7 @@ class UplinkCongestion(Rule, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     False alarms: a job that sends at its limit for a moment; the mean over the window counts.
     """
 
-    busy: float = 0.7
+    busy: float = 0.65
     """Mean share of line that every uplink must reach (starting value)."""
 
     marked: float = 0.01
