@@ -273,7 +273,11 @@ def _nowhere(found: list[Incident], keys_open: Collection[Key]) -> list[Incident
     rest = [i for i in found if i.speaker.rule not in RESENDS]
     for rule in sorted(RESENDS):
         some = sorted((i for i in found if i.speaker.rule == rule), key=lambda i: _order(i.speaker))
-        if len(some) > 1 or any(i.speaker.others for i in some) or (rule, "", None, None) in keys_open:
+        if (
+            len(some) > 1
+            or any(i.speaker.others for i in some)
+            or (rule, "", None, None) in keys_open
+        ):
             some[1:], more = [], some[1:]
             for first in some:
                 first.nowhere = True

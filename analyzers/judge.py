@@ -72,7 +72,9 @@ class Judge:
         self._counted = Counted(fabric, counting, patience or Patience())
         self._audited = Audited(fabric, auditing)
         suffering = Suffering(fabric, self._ring, self._sending)
-        self._ledger = Ledger(fabric, self.rules, self.coverage, suffering, open_findings, self._window)
+        self._ledger = Ledger(
+            fabric, self.rules, self.coverage, suffering, open_findings, self._window
+        )
         self._loud_at: float | None = None
 
     @property
@@ -116,9 +118,14 @@ class Judge:
         wrong = (*self._ledger.open.values(), *changed)
         if self._loud_at is not None and self._loud_at > now:
             self._loud_at = None
-        if any(level(f) >= LOUD and f.superseded_by is None for f in wrong):
+        if any(self._blames(f) and f.superseded_by is None for f in wrong):
             self._loud_at = now
         return changed
+
+    def _blames(self, finding: Finding) -> bool:
+        """Whether a finding makes the fabric faulty: it is loud, and not about sight alone."""
+        rule = self.rules.get(finding.rule)
+        return level(finding) >= LOUD and (rule is None or rule.blames)
 
     def verdict(self) -> Verdict:
         """Say whether the fabric is to blame, and how much of it was seen.
@@ -127,7 +134,7 @@ class Judge:
         is over, about all of it.
         """
         share = round(self.coverage.share(), 4)
-        loud = any(level(f) >= LOUD for f in self._ledger.open.values())
+        loud = any(self._blames(f) for f in self._ledger.open.values())
         clean = share >= CLEAN and not self.coverage.blind()
         since = self.coverage.since
         if not self._live:

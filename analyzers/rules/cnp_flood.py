@@ -81,6 +81,7 @@ class CnpFlood(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     )
     look: ClassVar = ("show_rdma", "show_ecn", "show_queues")
     mend: ClassVar = ("set_ecn",)
+    samples: ClassVar = 4
     title: ClassVar = "CNP flood"
     needs: ClassVar = ("host_marked", "cnps", "rdma_packets", "leaf_line")
     helps: ClassVar = ("leaf_marked", "leaf_peak", "leaf_pauses", "leaf_up", "throttled")
@@ -98,9 +99,7 @@ class CnpFlood(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
         above = view.figure("leaf_marked") < self.by_leaf * marked
         judged = host & enough & room & ~deep & ~above & (cnps > 0)
         noted = judged & (marked > self.warning)
-        # Where the leaf tells neither its marks nor its depth, nobody knows that it was not deep.
-        told = np.isfinite(view.figure("leaf_peak")) | np.isfinite(view.figure("leaf_marked"))
-        alone = noted & told & (_leaves(view, noted)[:, None] <= 1) & ~self._elsewhere(view)
+        alone = noted & (_leaves(view, noted)[:, None] <= 1) & ~self._elsewhere(view)
         found = levels(noted, alone, alone & (marked > self.critical))
         return undecided(found, host & (~enough | (marked > self.warning / 2)))
 

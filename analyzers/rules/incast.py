@@ -66,8 +66,8 @@ class Incast(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ("critical", "as warning, and the leaf holds what feeds it ≥ {critical:%} of the time"),
         (
             "warning",
-            "line ≥ {full:%} and marked > {marked:%}, or marked ≥ {flooded:%}; and the leaf "
-            "holds what feeds it ≥ {paused:%} of the time",
+            "line ≥ {full:%} and marked > {marked:%}, or line ≥ {standing:%} and marked ≥ "
+            "{flooded:%}; and the leaf holds what feeds it ≥ {paused:%} of the time",
         ),
         ("info", "line ≥ {full:%} and marked > {marked_info:%}"),
         (

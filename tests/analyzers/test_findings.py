@@ -57,7 +57,7 @@ def test_severities_are_levels_one_to_three() -> None:
     assert [findings.severity(n) for n in (1, 2, 3)] == list(Severity)
 
 
-def test_a_key_is_that_of_the_root_or_of_the_first_suspect() -> None:
+def test_a_key_is_that_of_the_root_and_names_no_place_without_one() -> None:
     finding = Finding(
         id="x",
         rule="incast",
@@ -70,7 +70,7 @@ def test_a_key_is_that_of_the_root_or_of_the_first_suspect() -> None:
     assert findings.key_of(finding) == ("incast", "leaf1", "Ethernet0", 3)
     assert findings.level(finding) == 1
     lost = msgspec.structs.replace(finding, root=None, suspects=(Place("leaf2", "Ethernet4", 3),))
-    assert findings.key_of(lost) == ("incast", "leaf2", "Ethernet4", 3)
+    assert findings.key_of(lost) == ("incast", "", None, None)
     nobody = msgspec.structs.replace(finding, root=None)
     assert findings.key_of(nobody) == ("incast", "", None, None)
 
