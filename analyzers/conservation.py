@@ -70,10 +70,20 @@ def checks(fabric: Fabric, rows: Ints | None = None) -> tuple[Check, ...]:
     Sums are over all hosts' ports that have a cable or count: part of them proves nothing.
     """
     return (
-        _sums(fabric, "cnp", ("np_cnp_sent",), ("rp_cnp_handled", "rp_cnp_ignored"), _CNP),
+        _cnps(fabric),
         _sums(fabric, "rnr", ("out_of_buffer",), ("rnr_nak_retry_err",), _RNR),
         _cables(fabric, rows),
     )
+
+
+def cnps_arrived(fabric: Fabric) -> float:
+    """Give the CNPs that arrive as a share of those sent; NaN where that can't be told."""
+    cnp = _cnps(fabric)
+    return float("nan") if cnp.ratio is None or cnp.status == "unknown" else cnp.ratio
+
+
+def _cnps(fabric: Fabric) -> Check:
+    return _sums(fabric, "cnp", ("np_cnp_sent",), ("rp_cnp_handled", "rp_cnp_ignored"), _CNP)
 
 
 def unknown(why: str) -> tuple[Check, ...]:

@@ -158,15 +158,18 @@ def _show_checks(out: "Console", found: tuple[_Check, ...]) -> None:
     """Print whether what one side sent arrived at the other, over the last samples."""
     if not found:
         return
+    out.print()
     out.print("both ends compared, over the last samples")
     rows = []
     for it in found:
-        amounts = f"{cables.number(it.sent)}/s and {cables.number(it.received)}/s"
-        where = "" if it.worst is None else f"; farthest apart: {it.worst}"
-        ratio = "" if it.ratio is None else f", ratio {it.ratio:.2f}{where}"
-        named = text.clean(f"{_CHECKS.get(it.check, it.check)}: {amounts}{ratio}")
-        seen = f"{text.share(it.coverage)} measured"
-        rows.append((it.status, f"{named}; {seen}; {text.clean(it.means)}"))
+        words = [f"{_CHECKS.get(it.check, it.check)}: {it.means}"]
+        if it.sent is not None or it.received is not None:
+            words.append(f"{cables.number(it.sent)}/s and {cables.number(it.received)}/s")
+        if it.ratio is not None:
+            where = "" if it.worst is None else f" at {it.worst}"
+            words.append(f"ratio {it.ratio:.2f}{where}")
+        words.append(f"{text.share(it.coverage)} measured")
+        rows.append((it.status, text.clean("; ".join(words))))
     show.table(out, rows)
 
 
@@ -185,13 +188,14 @@ def _show(told: _Answer, now: float) -> None:
         first, last = (text.clock(at, now) for at in (seen.from_at, seen.to_at))
         out.print(f"measured: samples from {first} to {last} are counted")
     show.unmeasured(out, it)
-    _show_checks(out, told.conservation)
     for finding in sorted(findings, key=lambda each: not each.is_loud):
         out.print()
         show.finding(out, finding, now)
+    _show_checks(out, told.conservation)
     if told.cables:
         out.print()
         out.print("both ends of their cables, as they are now")
         cables.show(out, told.cables)
+        out.print(cables.ages(told.cables), soft_wrap=True)
         out.print()
         show.paragraphs(out, cables.LEGEND)

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from analyzers.conservation import TOLERANCE, Check, checks, unknown
+from analyzers.conservation import TOLERANCE, Check, checks, cnps_arrived, unknown
 from analyzers.judge import Judge
 from collector.replay import open_capture
 from roce.fabric import Fabric
@@ -69,6 +69,14 @@ def test_what_differs_beyond_the_tolerance_is_off(
     assert {name: c.status for name, c in told.items() if c.status != "ok"} == (
         {} if status == "ok" else {check: status}
     )
+
+
+@pytest.mark.parametrize(("arrived", "told"), [(0.5, 0.5), (2.0, None)])
+def test_what_the_sum_tells_is_evidence(arrived: float, told: float | None) -> None:
+    made = net(arrived=arrived)
+    judged(made)
+    expected = float("nan") if told is None else told
+    assert cnps_arrived(made.fabric) == pytest.approx(expected, nan_ok=True)
 
 
 def test_cnps_ignored_have_arrived_too() -> None:
