@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from analyzers import conservation
 from analyzers.around import Around, Surroundings, by_onset
 from analyzers.audited import Audited
 from analyzers.counted import Counted
@@ -66,7 +67,7 @@ class Judge:
         self._falls = Falls()
         counting = {n: r for n, r in self.rules.items() if isinstance(r, Rule)}
         auditing = {n: r for n, r in self.rules.items() if isinstance(r, Audit)}
-        for name in {w for r in counting.values() for w in r.windowed}:
+        for name in {w for r in counting.values() for w in r.windowed} | {*conservation.SIGNALS}:
             fabric.keep_window(name)
         self._window = (patience or Patience()).window_samples
         self._counted = Counted(fabric, counting, patience or Patience())

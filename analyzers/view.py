@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from analyzers.conservation import cnps_arrived
 from analyzers.cycles import STUCK, cycles
 from analyzers.groups import Group
 from roce.fabric import Fabric
@@ -254,6 +255,10 @@ class View:
         found: Rates = lanes[self.fabric.site.cnp_priority]
         return found
 
+    def _cnps_arrived(self) -> Rates:
+        """CNPs that arrive anywhere in the fabric, as a share of those sent; the same at each."""
+        return np.full(self.fabric.count, cnps_arrived(self.fabric), dtype=np.float32)
+
     def _way(self) -> Rates:
         """1 where both ends of the cable are switches."""
         return np.where(
@@ -388,6 +393,7 @@ SOURCES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "corrupted": (("rx_errors", "rx_packets"), ()),
     "lossless_drops": (("queue_dropped_packets", "ingress_dropped_packets"), ()),
     "cnp_drops": (("queue_dropped_packets",), ()),
+    "cnps_arrived": (("np_cnp_sent", "rp_cnp_handled"), ()),
     "way": ((), ()),
     "mean_line": (("prio_tx_bytes",), ()),
     "mean_marked": (("ecn_marked_packets", "prio_tx_packets"), ()),

@@ -203,10 +203,13 @@ async def _verdict(request: web.Request) -> web.Response:
         raise _bad("since: from is given already; one of them says where the span begins")
     start = now - _seconds(query["since"], "since") if "since" in query else None
     view = request.app[VIEW]
+    hosts = [name.strip() for name in query["hosts"].split(",")] if "hosts" in query else []
+    if not all(hosts):
+        raise _bad("hosts: expected names with commas between them; one of them is empty")
     question = verdicts.Question(
         from_at=_seconds(query["from"], "from") if "from" in query else start,
         to_at=_seconds(query["to"], "to") if "to" in query else None,
-        hosts=tuple(name for name in query.get("hosts", "").split(",") if name),
+        hosts=tuple(dict.fromkeys(hosts)),
     )
     found = await view.findings(None)
     told = verdicts.answer(view.fabric, view.coverage, view.verdict(), found, question, now)

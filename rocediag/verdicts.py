@@ -11,6 +11,7 @@ from typing import Protocol
 import msgspec
 import numpy as np
 
+from analyzers.conservation import Check, checks, unknown
 from analyzers.coverage import ENOUGH
 from analyzers.judge import CLEAN
 from analyzers.view import paces
@@ -22,6 +23,16 @@ from rocediag.ports import Cable, both_ends, cables
 
 CABLES = 256
 """Cables that an answer shows; who names more hosts than that reads the verdict alone."""
+
+
+AHEAD = 60.0
+"""Seconds by which the clock of who asks may be ahead of ours."""
+
+CALENDAR = 253402300800.0
+"""Where the calendar of `datetime` ends, in unix seconds: the year 10000."""
+
+STRANGERS = 5
+"""Names that are told not to be known; who mistypes more of them reads of the first ones."""
 
 
 class Counted(Protocol):
@@ -60,6 +71,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     hosts: tuple[str, ...]
     findings: list[Finding]
     cables: list[Cable]
+    conservation: tuple[Check, ...] = ()
 
 
 class _Span(msgspec.Struct, frozen=True):
@@ -80,9 +92,9 @@ def answer(
     Raises:
         ConfigError: a host is not known, or the span has no length.
     """
-    for name in question.hosts:
-        if name not in fabric.devices:
-            raise ConfigError(f"hosts: {name!r} is {nearest(name, fabric.devices)}")
+    strange = [name for name in question.hosts if name not in fabric.devices]
+    if strange:
+        raise ConfigError("; ".join(_stranger(fabric, name) for name in strange[:STRANGERS]))
     span = _span(live, question, now)
     own = [row for name in question.hosts for row in fabric.rows_of(name).tolist()]
     asked = np.array(own, dtype=np.int64) if question.hosts else np.arange(fabric.count)
@@ -96,7 +108,14 @@ def answer(
         # No end can have been known in enough of the samples due in this span.
         share = 0.0
     until = now if question.to_at is None else span.end
-    found = [f for f in findings if _overlaps(f, span.start, until)]
+    known = list(findings)
+    # What a better finding took over is told by that one, unless it began after the span.
+    later = {f.id for f in known if f.began_at > until}
+    found = [
+        f
+        for f in known
+        if _overlaps(f, span.start, until) and (f.superseded_by is None or f.superseded_by in later)
+    ]
     if question.hosts:
         ends = {(fabric.ends[r].device, fabric.ends[r].port) for r in rows.tolist()}
         found = [f for f in found if _touches(f, frozenset(question.hosts), ends)]
@@ -116,12 +135,31 @@ def answer(
         hosts=question.hosts,
         findings=sorted(found, key=lambda f: (f.began_at, f.id)),
         cables=list(cables(fabric, own[:CABLES], now)),
+        conservation=_conserved(fabric, span, asked if question.hosts else None),
     )
+
+
+def _stranger(fabric: Fabric, name: str) -> str:
+    return f"hosts: {name!r} is {nearest(name, fabric.devices)}"
+
+
+def _conserved(fabric: Fabric, span: _Span, rows: Ints | None) -> tuple[Check, ...]:
+    """Give the checks of both ends' counts, which are about the last samples alone."""
+    pace = float(np.max(paces(fabric)[0], initial=0.0))
+    latest = fabric.latest_at
+    if latest is None:
+        return unknown("no sample came yet")
+    if span.end < latest - 2 * pace:
+        return unknown("compared for the last samples only, and this span ended before them")
+    return checks(fabric, rows)
 
 
 def _span(live: Verdict | None, question: Question, now: float) -> _Span:
     """Give the span asked about; who names none means now, as the live verdict does."""
-    end = min(now if question.to_at is None else question.to_at, now)
+    end = now if question.to_at is None else question.to_at
+    if end > now + AHEAD:
+        raise ConfigError(f"to: {end - now:.0f} s in the future: nothing is known of it yet")
+    end = min(end, now)
     start = question.from_at
     if start is None:
         if question.to_at is not None:
@@ -131,7 +169,11 @@ def _span(live: Verdict | None, question: Question, now: float) -> _Span:
             return _Span(now, now)
         return _Span(live.from_at, live.to_at)
     if not 0 <= start < end:
-        raise ConfigError("from: the span must begin before it ends, and before now")
+        told = _utc(start) if 0 <= start < CALENDAR else f"{start:g}"
+        raise ConfigError(
+            f"from: {told} is not before the span's end {_utc(end)}: the span must begin before "
+            "it ends, and before now"
+        )
     return _Span(start, end)
 
 
@@ -214,9 +256,9 @@ def _utc(at: float) -> str:
 
 
 def _overlaps(finding: Finding, start: float, end: float) -> bool:
-    """Whether it was there at some time of a span; one that a better one took over was not."""
+    """Whether it was there at some time of a span."""
     over = finding.resolved_at is not None and finding.resolved_at <= start
-    return finding.superseded_by is None and not over and finding.began_at <= end
+    return not over and finding.began_at <= end
 
 
 def _touches(finding: Finding, devices: frozenset[str], ends: set[tuple[str, str]]) -> bool:

@@ -34,7 +34,7 @@ class CnpLost(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     scope: ClassVar = Scope.PORT
     title: ClassVar = "CNP lost"
     needs: ClassVar = ("cnp_drops",)
-    shown: ClassVar = ("cnp_drops",)
+    shown: ClassVar = ("cnp_drops", "cnps_arrived")
 
     def level(self, view: View) -> Levels:
         """Judge each port of a switch."""

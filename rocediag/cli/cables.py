@@ -10,6 +10,9 @@ from rocediag.cli import text
 if TYPE_CHECKING:
     from rich.console import Console
 
+AGES = 4
+"""Devices whose age is told; of more, the oldest."""
+
 SI = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 LEGEND = (
@@ -148,6 +151,21 @@ def _reasons(cables: Sequence[CableView]) -> Iterator[str]:
     for (device, why, names), ends in groups.items():
         where = str(ends[0]) if len(ends) == 1 else f"{device}, {len(ends)} ports"
         yield text.clean(f"{where}: {why.replace('_', ' ')}: {names}")
+
+
+def ages(cables: Sequence[CableView]) -> str:
+    """Give a line on how old the newest samples of the devices of some cables are."""
+    told: dict[str, float | None] = {}
+    for cable in cables:
+        for end in filter(None, (cable.end, cable.peer)):
+            told[end.device] = end.age_seconds
+    old = {name: age for name, age in told.items() if age is not None}
+    oldest = sorted(old, key=lambda name: -old[name])[:AGES]
+    words = [f"{name} {text.ago(old[name])} ago" for name in oldest]
+    if len(old) > AGES:
+        words.append(f"{len(old) - AGES} more since")
+    words += [f"{name} never" for name in told if name not in old]
+    return text.clean(f"newest samples: {', '.join(words)}") if words else ""
 
 
 def _shown(end: EndView, name: str) -> bool:

@@ -29,6 +29,7 @@ def port(
         out.print("no port of it is known yet")
         return
     cables.show(out, told.cables)
+    out.print(cables.ages(told.cables), soft_wrap=True)
     if told.others:
         out.print(f"{told.others} more ports have no cable that is known")
     out.print()

@@ -61,6 +61,6 @@ def _look(daemon: ask.Daemon, by: By, limit: int) -> Iterator[str]:
     told, status = answers.read(content, cables.CablesView, daemon), daemon.status()
     word = "UNKNOWN" if status.verdict is None else status.verdict.verdict.upper()
     ages = [each.age_seconds for each in status.devices if each.age_seconds is not None]
-    newest = f"; newest sample {text.ago(min(ages))} old" if ages else ""
+    newest = f"; newest sample {text.ago(min(ages))} old" if ages else "; no sample yet"
     yield f"{word}; open findings: {status.open_findings}; ranked by {by}{newest}"
     yield from cables.table(told.cables) if told.cables else ("no port is known yet",)

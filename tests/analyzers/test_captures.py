@@ -50,7 +50,7 @@ def replayed(name: str, degrade: Degrade | None = None) -> tuple[list[Finding], 
     fabric = Fabric(capture.site, capture.devices, capture.ports, capture.links)
     judge = Judge(fabric, defaults())
     found: dict[str, Finding] = {}
-    for at, batches in _by_time(capture):
+    for at, batches in by_time(capture):
         told = [degrade(capture, b) if degrade else b for b in batches]
         for batch in filter(None, told):
             fabric.fold(batch)
@@ -60,7 +60,7 @@ def replayed(name: str, degrade: Degrade | None = None) -> tuple[list[Finding], 
     return loud, judge.verdict()
 
 
-def _by_time(capture: Capture) -> Iterator[tuple[float, list[Batch]]]:
+def by_time(capture: Capture) -> Iterator[tuple[float, list[Batch]]]:
     batches: list[Batch] = []
     for batch in capture.batches():
         if batches and batch.at > batches[0].at:

@@ -101,6 +101,23 @@ def test_a_verdict_on_hosts_shows_their_cables_and_only_what_touches_them() -> N
     assert [(c.end.device, c.peer.device) for c in told.cables if c.peer] == [("gpu1", "leaf1")]
 
 
+def test_a_better_finding_that_began_after_the_span_hides_nothing_of_it() -> None:
+    worse = finding(id="a", began_at=1050.0, resolved_at=1150.0, superseded_by="b")
+    better = finding(id="b", began_at=1120.0)
+    ask = Watched().ask
+    assert [f.id for f in ask(worse, better, from_at=START, to_at=1100.0).findings] == ["a"]
+    assert [f.id for f in ask(worse, better, from_at=START).findings] == ["b"]
+
+
+def test_both_ends_are_compared_now_and_not_for_a_span_that_is_over() -> None:
+    ask = Watched().ask
+    (cnp, _, _) = ask(from_at=START).conservation
+    assert cnp.means.startswith("0% of hosts' ports are known")
+    over = ask(from_at=START, to_at=START + 20).conservation
+    assert {(c.status, c.sent) for c in over} == {("unknown", None)}
+    assert "this span ended before them" in over[0].means
+
+
 def test_a_host_without_a_cable_is_unknown() -> None:
     devices, ports, _ = pair()
     fabric = Fabric(Site(), devices, ports)
@@ -115,7 +132,10 @@ def test_a_host_without_a_cable_is_unknown() -> None:
     ("question", "said"),
     [
         ({"hosts": ("gpu2",)}, "did you mean gpu1"),
-        ({"from_at": END + 1}, "must begin before"),
+        ({"hosts": ("gpu2", "leaf9")}, "gpu1.*; hosts: 'leaf9' is not known"),
+        ({"from_at": END + 1}, "1970-01-01T00:20:01Z is not before the span's end 1970-01"),
+        ({"from_at": 1e300}, "must begin before"),
+        ({"from_at": START, "to_at": END + 3600}, "3600 s in the future"),
         ({"to_at": END}, "from is missing"),
     ],
 )

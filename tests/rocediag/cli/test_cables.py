@@ -1,7 +1,7 @@
 import pytest
 
 from rocediag.cli import show
-from rocediag.cli.cables import CableView, EndView, QueueView, number, percent, table
+from rocediag.cli.cables import CableView, EndView, QueueView, ages, number, percent, table
 from rocediag.cli.cables import show as show_cables
 
 NIC = EndView(
@@ -54,3 +54,16 @@ def test_figures_are_short_and_nothing_is_not_little() -> None:
     assert [percent(x) for x in (None, 0.0, 0.001, 0.5, 1.2)] == ["?", "0", "<1%", "50%", "100%"]
     shown = [number(x) for x in (None, 0.0, 0.2, 999.0, 1500.0, 25000.0, 3e6)]
     assert shown == ["?", "0", "<1", "999", "1.5k", "25k", "3.0M"]
+
+
+def test_how_old_it_is_is_told_of_the_oldest() -> None:
+    def end(name: str, age: float | None) -> EndView:
+        return EndView(device=name, port="p", age_seconds=age)
+
+    assert ages([CableView(end("gpu03", 4.0), end("leaf1", None))]) == (
+        "newest samples: gpu03 4 s ago, leaf1 never"
+    )
+    many = [CableView(end(f"gpu{n}", float(n))) for n in range(6)]
+    assert ages(many).endswith(
+        "gpu5 5 s ago, gpu4 4 s ago, gpu3 3 s ago, gpu2 2 s ago, 2 more since"
+    )

@@ -11,6 +11,7 @@ async def test_a_port_is_shown_by_any_name_and_unknown_is_no_zero(daemon: Daemon
     assert code == 0
     assert out.splitlines()[1].split()[:7] == ["gpu03:mlx5_0/1", "3", "?", "?", "?", "?", "?"]
     assert "gpu03:mlx5_0/1: absent: " in out
+    assert "newest samples: gpu03 0 s ago" in out
 
 
 async def test_json_is_one_line(daemon: Daemon, cli: Ask) -> None:

@@ -23,6 +23,11 @@ async def test_where_nobody_watches_it_is_one_round(daemon: Daemon, cli: Ask) ->
     assert lines[2].startswith("gpu03:mlx5_0/1")
 
 
+async def test_before_any_sample_it_says_so(daemon: Daemon, cli: Ask) -> None:
+    _, out, _ = await cli("top", "--url", daemon.url)
+    assert out.splitlines()[0].endswith("; no sample yet")
+
+
 async def test_json_is_one_line(daemon: Daemon, cli: Ask) -> None:
     code, out, _ = await cli("top", "--by", "dropped", "--json", "--url", daemon.url)
     assert code == 0

@@ -43,6 +43,14 @@ async def test_the_last_line_of_json_is_the_verdict(daemon: Daemon, cli: Ask) ->
         (("--from", "noon"), "expected a time as 14:00"),
         (("--since", "1m", "--from", "14:00"), "give one"),
         (("--to", "14:00"), "from is missing"),
+        (("--hosts", ""), "one of them is empty"),
+        (("--hosts", "gpu03,,spine2"), "one of them is empty"),
+        (("--since", "99999999d"), "expected a span from 1s to 3650d"),
+        (("--since", "9" * 400), "expected a span from 1s to 3650d"),
+        (("--since", "0.01s"), "expected a span from 1s to 3650d"),
+        (("--from", "0001-01-01"), "expected a time as 14:00"),
+        (("--from", "2999-01-01"), "is not before the span's end"),
+        (("--from", "2026-01-01", "--to", "2999-01-01"), "in the future"),
     ],
 )
 async def test_what_was_typed_wrong_is_exit_2(
@@ -51,6 +59,30 @@ async def test_what_was_typed_wrong_is_exit_2(
     code, out, err = await cli("verdict", *arguments, "--url", daemon.url)
     assert (code, out) == (2, "")
     assert said in err
+
+
+async def test_hosts_may_have_blanks_between_them_and_count_once(daemon: Daemon, cli: Ask) -> None:
+    hosts = ("--hosts", "gpu03, spine2,gpu03")
+    _, out, _ = await cli("verdict", *hosts, "--json", "--url", daemon.url)
+    assert json.loads(out.splitlines()[-1])["hosts"] == ["gpu03", "spine2"]
+
+
+async def test_times_have_their_zone(daemon: Daemon, cli: Ask) -> None:
+    _, out, _ = await cli("verdict", "--since", "20m", "--url", daemon.url)
+    assert out.splitlines()[1].endswith(f" {datetime.now().astimezone():%Z}")
+
+
+async def test_what_both_ends_count_is_compared(daemon: Daemon, cli: Ask) -> None:
+    _, out, _ = await cli("verdict", "--url", daemon.url)
+    assert "both ends compared, over the last samples" in out
+    assert "unknown  CNPs sent, arrived: no sample came yet; 0 % measured" in out
+    _, out, _ = await cli("verdict", "--json", "--url", daemon.url)
+    told = json.loads(out.splitlines()[-1])["conservation"]
+    assert [(each["check"], each["status"], each["sent"]) for each in told] == [
+        ("cnp", "unknown", None),
+        ("rnr", "unknown", None),
+        ("host_tx", "unknown", None),
+    ]
 
 
 async def test_without_a_daemon_there_is_no_verdict(cli: Ask) -> None:
