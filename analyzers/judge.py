@@ -64,10 +64,10 @@ class Judge:
         self._sending = Sending()
         counting = {n: r for n, r in self.rules.items() if isinstance(r, Rule)}
         auditing = {n: r for n, r in self.rules.items() if isinstance(r, Audit)}
-        patience = patience or Patience()
         for name in {w for r in counting.values() for w in r.windowed}:
-            fabric.keep_window(name, patience.window_samples)
-        self._counted = Counted(fabric, counting, patience)
+            fabric.keep_window(name)
+        self._window = (patience or Patience()).window_samples
+        self._counted = Counted(fabric, counting, patience or Patience())
         self._audited = Audited(fabric, auditing)
         suffering = Suffering(fabric, self._ring, self._sending)
         self._ledger = Ledger(fabric, self.rules, self.coverage, suffering, open_findings)
@@ -86,16 +86,14 @@ class Judge:
     def tick(self, now: float) -> list[Finding]:
         """Judge what is known at a time; give the findings that opened, changed or ended."""
         self.fabric.expire(now)
+        pace = float(self.fabric.interval_seconds.max(initial=0))
+        self.fabric.turn_windows(now, self._window * pace)
         view = View(self.fabric)
         self.coverage.step(now)
         self._ledger.restore(self._counted.restore, self._audited.restore)
         self._remember(view, now)
         self._counted.step(view)
         self._audited.step(now)
-        return self._conclude(view, now)
-
-    def _conclude(self, view: View, now: float) -> list[Finding]:
-        """Make findings of what holds: the pause trees, the incidents, what is told of them."""
         held_against = [*self._counted.candidates(), *self._audited.candidates()]
         forgiven = self._ledger.forgiven(held_against)
         self._counted.forgive(forgiven)
@@ -110,7 +108,6 @@ class Judge:
             self._ledger.bonds,
             self._ledger.about_devices(now),
         )
-        pace = float(self.fabric.interval_seconds.max(initial=0))
         groups = by_onset(groups, reach.branch, reach.devices, pace)
         groups = self.surroundings.heard(groups, self._ledger.open.keys(), now)
         changed = self._ledger.settle(groups, view, reach, now)

@@ -79,8 +79,8 @@ class Fabric:
         self.facts_changes = 0
         self._rows = Rows(self.devices)
         self._port = Planes(PORT_SIGNALS, lanes=None)
+        self._queue = Planes(QUEUE_SIGNALS, lanes=PRIORITIES)
         self._lanes = run(np.array(self.lossless, dtype=np.int64))
-        self._queue = Planes(QUEUE_SIGNALS, lanes=PRIORITIES, windowed=self._lanes)
         self._layouts: dict[tuple[str, ...], tuple[Planes, Layout] | None] = {}
         self._feeds = Feeds(self.devices)
         self._why = Why(self.devices)
@@ -317,19 +317,19 @@ class Fabric:
         """Give when each row of a signal was last sampled, in unix seconds; NaN before that."""
         return self._planes(name).at[SIGNALS[name].index, : self.count]
 
-    def keep_window(self, name: str, samples: int) -> None:
-        """Keep a signal's mean over its last samples, from now on."""
-        self._planes(name).windows.want(SIGNALS[name].index, samples)
+    def keep_window(self, name: str) -> None:
+        """Keep means over the window for a signal, from now on."""
+        self._planes(name).windows.want(SIGNALS[name].index)
+
+    def turn_windows(self, now: float, window_seconds: float) -> None:
+        """Begin a new window once the present one is full."""
+        self._port.windows.turn(now, window_seconds)
+        self._queue.windows.turn(now, window_seconds)
 
     def mean(self, name: str) -> Rates:
-        """Give a signal's mean rate over its last samples; shapes as `rate`.
-
-        It is unknown where the rate is: what is silent has no present to end a window in.
-        """
-        signal = SIGNALS[name]
-        lanes = self._planes(name).windows.mean(signal.index, self.count)
-        plane = lanes[0] if signal.scope is Scope.PORT else lanes
-        return np.where(np.isfinite(self.rate(name)), plane, np.float32(np.nan))
+        """Give a signal's mean rate over the window; shapes as `rate`."""
+        plane = self._planes(name).windows.mean(SIGNALS[name].index, self.count)
+        return plane if SIGNALS[name].scope is Scope.PORT else plane[self._lanes]
 
     def raw(self, name: str) -> tuple[UInts, Bools]:
         """Give the last counts in the source's own unit, all priorities, and which are real."""

@@ -122,11 +122,8 @@ class Step:
 class Planes:
     """Raw counts, rates and times of all signals of a scope."""
 
-    def __init__(
-        self, signals: Sequence[Signal], lanes: int | None, windowed: At | None = None
-    ) -> None:
-        """Keep so many lanes of each signal, and windows of some of them."""
-        self.windows = Windows(windowed)
+    def __init__(self, signals: Sequence[Signal], lanes: int | None) -> None:
+        self.windows = Windows(lanes)
         self._signals = signals
         self._counters = sum(s.kind is Kind.COUNTER for s in signals)
         units = [s.unit if s.unit in UNITS else Unit.EVENTS for s in signals]

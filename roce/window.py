@@ -1,4 +1,4 @@
-"""Means over a window: the last samples of each row, kept only for signals that a rule asks for."""
+"""Means over a window: two rotating sums, kept only for the signals that some rule asks for."""
 
 import numpy as np
 
@@ -6,73 +6,66 @@ from roce.model import Floats, Ints, Rates
 
 
 class Windows:
-    """A ring of the last samples of some planes: rate x time, and time; each row has its own turn.
+    """Sums of rate x time and of time, for some planes; the last two spans of them.
 
-    A window is counted in samples, so jitter, paces and gaps need no care: what was sent in a gap
-    comes with its time as one sample, and what gave no rate takes no place. float32 holds either
-    to seven digits, and sums are made anew each time, so nothing adds up.
+    A mean covers between one and two windows. Gaps and restarts need no care here: what gave
+    no rate adds neither amount nor time.
     """
 
-    def __init__(self, lanes: Ints | slice | None) -> None:
-        """Keep these priorities of queue signals; None where signals have none."""
-        self._lanes = lanes
+    def __init__(self, lanes: int | None) -> None:
+        self._lanes: tuple[int, ...] = () if lanes is None else (lanes,)
         self._slots: dict[int, int] = {}
-        self._samples = self._room = 0
-        self._width = 1
-        if lanes is not None:
-            self._width = lanes.stop - lanes.start if isinstance(lanes, slice) else len(lanes)
-        self._begin()
+        self._room = 0
+        self._amount: Floats = np.zeros((2, 0, *self._lanes, 0))
+        self._seconds: Floats = np.zeros((2, 0, *self._lanes, 0))
+        self._turned_at: float | None = None
 
-    def _begin(self) -> None:
-        # Axes are (turn, plane, lane, row); what is zero takes no memory until it is written.
-        shape = (self._samples, len(self._slots), self._width, self._room)
-        self._amount: Rates = np.zeros(shape, dtype=np.float32)
-        self._seconds: Rates = np.zeros(shape, dtype=np.float32)
-        self._turn = np.zeros((len(self._slots), self._room), dtype=np.uint8)
-
-    def want(self, index: int, samples: int) -> None:
-        """Keep so many samples, 255 at most, of one more plane; what was kept begins anew."""
-        if index not in self._slots or samples != self._samples:
-            self._slots.setdefault(index, len(self._slots))
-            self._samples = samples
-            self._begin()
+    def want(self, index: int) -> None:
+        """Keep windows for one more plane."""
+        if index not in self._slots:
+            self._slots[index] = len(self._slots)
+            shape = (2, len(self._slots), *self._lanes, self._room)
+            self._amount, self._seconds = np.zeros(shape), np.zeros(shape)
 
     def grow(self, room: int) -> None:
         """Make room for as many rows."""
-        more = (0, room - self._room)
-        wider = [(0, 0)] * 3 + [more]
-        self._amount, self._seconds = np.pad(self._amount, wider), np.pad(self._seconds, wider)
-        self._turn = np.pad(self._turn, [(0, 0), more])
+        more = [(0, 0)] * (self._amount.ndim - 1) + [(0, room - self._room)]
+        self._amount, self._seconds = np.pad(self._amount, more), np.pad(self._seconds, more)
         self._room = room
 
     def add(self, indices: Ints, rows: Ints | slice, rate: Rates, elapsed: Floats) -> None:
         """Add rates, shape (k, n) or (k, 8, n), that held for ``elapsed`` seconds (k, n)."""
-        at = [i for i, index in enumerate(indices.tolist()) if index in self._slots]
-        if not at:
-            return
-        rates = rate[at][:, None] if self._lanes is None else rate[at][:, self._lanes]
-        held = elapsed[at][:, None]
-        known = np.isfinite(rates) & (held > 0)
-        plane, new = np.nonzero(known.any(axis=1))
-        seconds = np.where(known, held, 0)[plane, :, new]
-        slot = np.array([self._slots[int(indices[i])] for i in at])[plane]
-        row = new + rows.start if isinstance(rows, slice) else rows[new]
-        turn = self._turn[slot, row]
-        self._amount[turn, slot, :, row] = np.where(known, rates, 0)[plane, :, new] * seconds
-        self._seconds[turn, slot, :, row] = seconds
-        self._turn[slot, row] = (turn + 1) % self._samples
+        for at, index in enumerate(indices):
+            slot = self._slots.get(int(index))
+            if slot is None:
+                continue
+            known = np.isfinite(rate[at])
+            seconds = np.where(known, elapsed[at], 0.0)
+            self._amount[0, slot][..., rows] += np.where(known, rate[at], 0.0) * seconds
+            self._seconds[0, slot][..., rows] += seconds
+
+    def turn(self, now: float, window_seconds: float) -> None:
+        """Begin a new span once the present one is a window long."""
+        if self._turned_at is None:
+            self._turned_at = now
+        elif now - self._turned_at >= window_seconds:
+            self._amount[1], self._seconds[1] = self._amount[0], self._seconds[0]
+            self._amount[0], self._seconds[0] = 0.0, 0.0
+            self._turned_at = now
 
     def mean(self, index: int, count: int) -> Rates:
-        """Give the mean rate of a plane's first rows over the window, (lanes, rows).
+        """Give the mean rate of a plane's first rows over the window; NaN where none is known.
 
-        NaN where none is known; of a plane that nobody asked to keep, nothing is.
+        Of a plane that nobody asked to keep, nothing is known.
         """
-        mean: Rates = np.full((self._width, count), np.nan, dtype=np.float32)
         slot = self._slots.get(index)
-        if slot is not None:
-            seconds = self._seconds[:, slot, :, :count].sum(axis=0)
-            amount = self._amount[:, slot, :, :count].sum(axis=0)
-            np.divide(amount, seconds, out=mean, where=seconds > 0)
+        if slot is None:
+            return np.full((*self._lanes, count), np.nan, dtype=np.float32)
+        amount = self._amount[:, slot, ..., :count].sum(axis=0)
+        seconds = self._seconds[:, slot, ..., :count].sum(axis=0)
+        known = seconds > 0
+        mean: Rates = np.full(amount.shape, np.nan, dtype=np.float32)
+        np.divide(amount, seconds, out=mean, where=known, casting="same_kind")
         return mean
 
     @property

@@ -13,7 +13,7 @@ def net(lines: tuple[float, float], marked: float, *, down: bool = False) -> Net
     """Leaf1's two ways to the spines carry these shares of line, up or down."""
     made = Net()
     for name in RULE.windowed:
-        made.fabric.keep_window(name, 10)
+        made.fabric.keep_window(name)
     for spine, line in enumerate(lines, start=1):
         where = f"spine{spine}:Ethernet1" if down else f"leaf1:Ethernet5{spine}"
         made.sends(where, line, marked)
