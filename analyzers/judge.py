@@ -99,6 +99,10 @@ class Judge:
         self._remember(view, now)
         self._counted.step(view)
         self._audited.step(now)
+        return self._conclude(view, now)
+
+    def _conclude(self, view: View, now: float) -> list[Finding]:
+        """Make findings of what holds: pause trees, incidents, and what is told of them."""
         held_against = [*self._counted.candidates(), *self._audited.candidates()]
         forgiven = self._ledger.forgiven(held_against, now)
         self._counted.forgive(forgiven)
@@ -113,6 +117,7 @@ class Judge:
             self._ledger.bonds,
             self._ledger.about_devices(now),
         )
+        pace = float(self.fabric.interval_seconds.max(initial=0))
         groups = by_onset(groups, reach.branch, reach.devices, pace)
         groups = self.surroundings.heard(groups, self._ledger.open.keys(), now)
         changed = self._ledger.settle(groups, view, reach, now)

@@ -2,7 +2,8 @@
 
 Folds every signal of every port, sweep after sweep, with counters that all move, and judges
 every rule and audit after each; from the fifth sweep on 5 % of the lossless queues are held
-(see fabricload.py). Beside it stands what an object a sample takes, measured in the same run
+(see fabricload.py). What making findings takes of it, pause trees and incidents, is told apart.
+Beside it stands what an object a sample takes, measured in the same run
 on a slice and scaled up: machines differ, so the ratio means more than the figures.
 
     python -m benchmarks.bench_fold [--devices 1563] [--ports 64] [--sweeps 12] [--held 0.05]
@@ -20,16 +21,39 @@ import numpy as np
 
 from analyzers.judge import Judge
 from analyzers.rule import defaults
+from analyzers.view import View
 from benchmarks.fabricload import BEGIN_AT, INTERVAL, ONSET, SPEED, Load
 from roce.fabric import Fabric
-from roce.model import Batch, Site
+from roce.model import Batch, Finding, Site
 from roce.signals import PORT_SIGNALS, PRIORITIES, QUEUE_SIGNALS
 
-SECONDS, MEBIBYTES, MILLISECONDS = 1.0, 700.0, 1.0
-"""The targets: CPU a sweep, resident memory, the fold of one device of 64 ports."""
+SECONDS, MEBIBYTES, MILLISECONDS, CONCLUDING = 1.0, 700.0, 1.0, 50.0
+"""The targets: CPU a sweep, resident memory, the fold of one device of 64 ports in milliseconds,
+and pause trees and incidents in milliseconds."""
 
 SLICE = 16
 """Devices that the plain implementation is given."""
+
+
+class Timed(Judge):
+    """A judge that tells what making findings took, in CPU seconds."""
+
+    concluding = 0.0
+
+    def _conclude(self, view: View, now: float) -> list[Finding]:
+        began = time.process_time()
+        found = super()._conclude(view, now)
+        self.concluding = time.process_time() - began
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """What one sweep took, in CPU seconds: each device's fold, the tick, the end of the tick."""
+
+    folds: list[float]
+    tick: float
+    concluding: float
 
 
 @dataclass(slots=True)
@@ -102,10 +126,8 @@ def resident() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def sweep_once(
-    fabric: Fabric, judge: Judge, load: Load, sweep: int
-) -> tuple[list[float], float, int]:
-    """Fold all devices and judge; gives CPU of each fold, of the tick, and what changed."""
+def sweep_once(fabric: Fabric, judge: Timed, load: Load, sweep: int) -> tuple[Sweep, int]:
+    """Fold all devices and judge; gives what it took, and how many findings changed."""
     folds = []
     for number in range(len(load.devices)):
         batch = load.batch(number, sweep)
@@ -115,7 +137,7 @@ def sweep_once(
     began = time.process_time()
     changed = judge.tick(BEGIN_AT + sweep * INTERVAL)
     judge.verdict()
-    return folds, time.process_time() - began, len(changed)
+    return Sweep(folds, time.process_time() - began, judge.concluding), len(changed)
 
 
 def main() -> None:
@@ -127,7 +149,7 @@ def main() -> None:
     asked = parser.parse_args()
     load = Load(asked.devices, asked.ports, asked.held)
     fabric = Fabric(Site(), load.devices, (), load.links())
-    judge = Judge(fabric, defaults())
+    judge = Timed(fabric, defaults())
     values = asked.devices * asked.ports * _values_a_port()
     print(
         f"{asked.devices:,} devices of {asked.ports} ports = {asked.devices * asked.ports:,} rows, "
@@ -135,32 +157,33 @@ def main() -> None:
         f" by {load.culprits} host ports"
     )
     gc.collect()
-    settled: list[tuple[list[float], float]] = []
+    settled: list[Sweep] = []
     for sweep in range(asked.sweeps):
         if sweep == 1:
             for facts in load.facts():
                 fabric.tell(facts)
-        folds, tick, changed = sweep_once(fabric, judge, load, sweep)
+        took, changed = sweep_once(fabric, judge, load, sweep)
         print(
-            f"sweep {sweep:2}  fold {sum(folds):6.3f} s  tick {tick:6.3f} s  "
+            f"sweep {sweep:2}  fold {sum(took.folds):6.3f} s  tick {took.tick:6.3f} s  "
             f"{len(judge.open):4} findings open, {changed:4} changed  {resident():5.0f} MiB"
         )
         if sweep > ONSET + 2:
-            settled.append((folds, tick))
+            settled.append(took)
     assert fabric.counts.implausible == fabric.counts.restarts == 0
     report(settled, resident(), plain(load, values))
 
 
-def report(
-    settled: list[tuple[list[float], float]], memory: float, objects: tuple[float, float]
-) -> None:
+def report(settled: list[Sweep], memory: float, objects: tuple[float, float]) -> None:
     """Print the medians over the settled sweeps, beside the targets and the plain way."""
-    fold, tick = median(sum(f) for f, _ in settled), median(t for _, t in settled)
-    one = sorted(seconds for folds, _ in settled for seconds in folds)
+    fold, tick = median(sum(s.folds) for s in settled), median(s.tick for s in settled)
+    concluding = median(s.concluding for s in settled) * 1e3
+    one = sorted(seconds for s in settled for seconds in s.folds)
     both, each = fold + tick, one[len(one) // 2] * 1e3
     print(
         f"fold {fold:.3f} s + judge {tick:.3f} s = {both:.3f} s CPU a sweep: "
         f"{both / SECONDS:.2f} of the target\n"
+        f"of it trees, incidents and findings {concluding:.1f} ms: "
+        f"{concluding / CONCLUDING:.2f} of the target\n"
         f"one device's fold: {each:.3f} ms ({one[len(one) * 99 // 100] * 1e3:.3f} ms for 99 of "
         f"100): {each / MILLISECONDS:.2f} of the target\n"
         f"resident at most: {memory:.0f} MiB: {memory / MEBIBYTES:.2f} of the target\n"

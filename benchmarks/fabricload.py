@@ -38,6 +38,15 @@ TEMPLATES = 16
 """Devices share so many tables of random increments."""
 
 PACKET = 1024
+
+TRAFFIC = ("_bytes", "_packets", "_bits")
+TROUBLE = ("marked", "oversize", "dropped", "overflow", "rx_fec")
+"""What names of counters end with that move on a healthy port, but for those with these in them."""
+
+CNP_PRIORITY = 6
+CNPS = 5e4
+"""CNPs a second of a host's port."""
+
 BEGIN_AT = 1.8e9
 
 
@@ -151,16 +160,16 @@ class Load:
         paused = self._share[number] * ill * INTERVAL
         other, far = self.peer[number].T
         pausing = np.where(other >= 0, self._share[other, far] * ill * INTERVAL, 0.0)
+        all_along = (well + ill) * INTERVAL * np.ones(len(self.ports))
         fabric_wide: dict[str, Floats] = {
             "rdma_tx_bytes": sent,
             "rdma_tx_packets": sent / PACKET,
-            "rdma_rx_packets": (well + ill) * INTERVAL * 5e6 * np.ones(len(self.ports)),
-            "np_ecn_marked_packets": (well + ill) * INTERVAL * 5e4 * np.ones(len(self.ports)),
-            "np_cnp_sent": (well + ill) * INTERVAL * 5e4 * np.ones(len(self.ports)),
+            "rdma_rx_packets": all_along * 5e6,
+            "np_ecn_marked_packets": all_along * CNPS,
+            "np_cnp_sent": all_along * CNPS,
+            "rp_cnp_handled": all_along * CNPS,
             "speed_bps": np.full(len(self.ports), SPEED),
             "oper_up": np.ones(len(self.ports)),
-            "pause_storm_errors": np.zeros(len(self.ports)),
-            "pause_storm_warnings": np.zeros(len(self.ports)),
         }
         queues: dict[str, Floats] = {
             "prio_tx_bytes": sent,
@@ -176,6 +185,8 @@ class Load:
                 counts[signal.index] = fabric_wide[signal.name].astype(np.uint64)
             elif signal.name in queues:
                 counts[signal.index, LOSSLESS] = queues[signal.name].astype(np.uint64)
+            if signal.name == "prio_tx_packets":
+                counts[signal.index, CNP_PRIORITY] = (all_along * CNPS).astype(np.uint64)
 
     def facts(self) -> Iterator[Facts]:
         """Give the settings of every host, as they should be."""
@@ -199,12 +210,13 @@ def _factor(signal: Signal) -> float:
 
 
 def _table(signals: tuple[Signal, ...], shape: tuple[int, ...], rng: np.random.Generator) -> Table:
-    """Make random counters that no port is too slow for, and gauges that stand still."""
+    """Make counters that no port is too slow for; what tells of troubles stands still."""
     size = (len(signals), *shape)
     rise: NDArray[np.uint64] = rng.integers(1, 100_000, size).astype(np.uint64)
     start: NDArray[np.uint64] = rng.integers(0, 2**50, size).astype(np.uint64)
     for signal in signals:
-        if signal.kind is Kind.GAUGE:
+        if not signal.name.endswith(TRAFFIC) or any(t in signal.name for t in TROUBLE):
             rise[signal.index] = 0
-            start[signal.index] = rng.integers(0, 2, shape)
+        if signal.kind is Kind.GAUGE:
+            rise[signal.index] = start[signal.index] = 0
     return Table(rise, start)

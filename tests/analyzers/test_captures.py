@@ -128,6 +128,16 @@ def test_a_fault_is_one_finding_that_names_the_culprit(name: str) -> None:
     assert verdict.verdict == "faulty"
 
 
+@pytest.mark.parametrize("name", ["p21", "p30"])
+def test_uplinks_that_are_busy_over_the_window_are_told_while_they_are(name: str) -> None:
+    (fault,) = truth_of(name)["faults"]
+    (found,), _ = replayed(name)
+    assert found.rule in fault["rules"]
+    assert found.root is not None
+    assert found.root.device in fault["sick"]
+    assert fault["began_at"] < found.found_at <= fault["ended_at"]
+
+
 @pytest.mark.parametrize("degrade", [without_durations, by_snmp, every_second])
 @pytest.mark.parametrize("name", ["p08", "p10", "p17"])
 def test_less_data_still_names_the_culprit(name: str, degrade: Degrade) -> None:
