@@ -99,17 +99,20 @@ class View:
         """The hardest that a device holds a queue that feeds it for want of its own egress.
 
         What a device holds may wait for one of its egress queues that is held itself: then the
-        trouble is further on. Traffic goes up and then down, so what comes from a switch waits
-        for a queue towards a host, and what comes from a host may wait for any. NaN where some
-        queue towards a host is held, since that may explain all.
+        trouble is further on. Traffic goes up and then down, so what comes from above waits for
+        a queue that leads down, and what comes from below may wait for any. NaN where some queue
+        that leads down is held, since that may explain all. Ways lead down towards hosts, and
+        from a switch without hosts, which is a spine, all of them.
         """
         to_host, held = self.figure("to_host") > 0, self.figure("held")
-        asserted = self.figure("asserted")
-        from_hosts = self._worst(np.where(to_host, asserted, 0))
-        from_switches = self._worst(np.where(to_host, 0, asserted))
-        up_held = self._worst(np.where(to_host, 0, held)) >= PAUSED
-        down_held = self._worst(np.where(to_host, held, 0)) >= PAUSED
-        spills = np.fmax(from_switches, np.where(up_held, 0, from_hosts))
+        asserted, number = self.figure("asserted"), self.fabric.device_of
+        hosts = np.bincount(number[to_host], minlength=len(self.fabric.devices))
+        down = to_host | (hosts[number] == 0)
+        from_below = self._worst(np.where(down, asserted, 0))
+        from_above = self._worst(np.where(down, 0, asserted))
+        up_held = self._worst(np.where(down, 0, held)) >= PAUSED
+        down_held = self._worst(np.where(down, held, 0)) >= PAUSED
+        spills = np.fmax(from_above, np.where(up_held, 0, from_below))
         return np.where(down_held, np.float32(np.nan), spills).astype(np.float32)
 
     def _share(self, part: str, whole: str) -> Rates:

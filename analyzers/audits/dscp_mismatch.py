@@ -24,7 +24,7 @@ class DscpMismatch(Audit, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     per_device: ClassVar = True
     title: ClassVar = "DSCP mismatch"
-    explains: ClassVar = ("wrong_priority", "lossless_drop", "retransmission")
+    explains: ClassVar = ("wrong_priority", "cnp_misqueued", "lossless_drop", "retransmission")
     reads: ClassVar = ("traffic_class", "trust", "dscp_to_priority")
 
     def check(self, fabric: Fabric) -> Iterator[Check]:

@@ -43,7 +43,7 @@ class TelemetryGap(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
         fabric = view.fabric
         bytes_gone = self._gone(view, ("tx_bytes",))
         pfc_gone = self._gone(view, ("pfc_tx_frames", "pfc_tx_pause_seconds"))
-        seen = np.isfinite(fabric.sampled_at("tx_bytes")) & ~bytes_gone
+        seen = np.isfinite(view.figure("tx_bytes"))
         alive = any_of(seen, fabric.device_of, len(fabric.devices))
         found = levels(bytes_gone | pfc_gone, bytes_gone & ~alive)
         # Between a sample that is late and one that is gone it is neither.

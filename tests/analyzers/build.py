@@ -52,6 +52,32 @@ HOST = SWITCH | {
 }
 del HOST["ecn_marked_packets"]
 
+PORT_BESIDES = {
+    "oper_up": 1.0,
+    "rx_packets": 1e6,
+    "rx_errors": 0.0,
+    "link_down_events": 0.0,
+    "rx_pause_frames": 0.0,
+    "tx_pause_frames": 0.0,
+    "ingress_dropped_packets": 0.0,
+}
+SWITCH_BESIDES = PORT_BESIDES | {
+    "prio_rx_bytes": 0.3 * LINE_BYTES,
+    "queue_dropped_packets": 0.0,
+    "queue_peak_bytes": 20e3,
+}
+HOST_BESIDES = PORT_BESIDES | {
+    "rdma_rx_bytes": 0.3 * LINE_BYTES,
+    "rp_cnp_ignored": 0.0,
+    "packet_seq_err": 0.0,
+    "out_of_sequence": 0.0,
+    "local_ack_timeout_err": 0.0,
+    "out_of_buffer": 0.0,
+    "rnr_nak_retry_err": 0.0,
+    "pci_stalled_wr_seconds": 0.0,
+}
+"""What a device tells besides, where it tells all that any rule needs."""
+
 FRAMES_OF_FULL = 2980.0
 """PFC frames a second that hold a port of 100 Gb/s all the time (65535 quanta of 512 bits)."""
 
@@ -68,7 +94,8 @@ class Net:
     On a leaf, Ethernet1… face its hosts and Ethernet51… the spines; on a spine, Ethernet1…
     face the leaves; ports in ``unlinked`` have no cable. Devices in ``silent`` give nothing,
     signals in ``untold`` are not told by the device (or by all, under ""). All queue signals
-    are of priority 3.
+    are of priority 3, but for the packets of CNPs, which are of priority 6. Where ``whole``,
+    devices tell all that any rule needs, and else what tells of bytes, pauses and marks.
     """
 
     def __init__(
@@ -82,6 +109,7 @@ class Net:
         site: Site | None = None,
         links: Iterable[tuple[str, str]] | None = None,
         unlinked: Iterable[str] = (),
+        whole: bool = False,
     ) -> None:
         self.at, self.interval = START, interval
         self.silent: set[str] = set()
@@ -102,8 +130,11 @@ class Net:
         self.links = [Link(place(a), place(b)) for a, b in (pairs if links is None else links)]
         self.peer = {x.a: x.b for x in self.links} | {x.b: x.a for x in self.links}
         kinds = {d.name: d.kind for d in self.devices}
+        self._well = {"host": HOST, "switch": SWITCH}
+        if whole:
+            self._well = {"host": HOST | HOST_BESIDES, "switch": SWITCH | SWITCH_BESIDES}
         self.rates: dict[End, dict[str, float]] = {
-            end: dict(HOST if kinds[end.device] == "host" else SWITCH)
+            end: dict(self._well[kinds[end.device]])
             for end in (*self.peer, *map(place, unlinked))
         }
         self.counts: dict[End, dict[str, float]] = {}
@@ -133,11 +164,13 @@ class Net:
             self.set(f"{other.device}:{other.port}", pfc_tx_pause_seconds=share, pfc_tx_frames=told)
 
     def sends(self, where: str, line: float, marked: float | None = None) -> None:
-        """Let a port send a share of line, and mark a share of its packets."""
+        """Let a port send a share of line, and mark a share of its packets: its queue is deep."""
         end = place(where)
         self.set(where, prio_tx_bytes=line * LINE_BYTES, tx_bytes=line * LINE_BYTES)
         if marked is not None:
             self.set(where, ecn_marked_packets=marked * self.rates[end]["prio_tx_packets"])
+            if "queue_peak_bytes" in self.rates[end]:
+                self.set(where, queue_peak_bytes=1e6 if marked else 20e3)
         other = self.rates.get(self.peer.get(end, end), {})
         if "prio_rx_bytes" in other:
             other["prio_rx_bytes"] = line * LINE_BYTES
@@ -153,7 +186,7 @@ class Net:
         kinds = {d.name: d.kind for d in self.devices}
         for end, rates in self.rates.items():
             rates.clear()
-            rates.update(HOST if kinds[end.device] == "host" else SWITCH)
+            rates.update(self._well[kinds[end.device]])
 
     def restart(self, device: str, epoch: str | None = None) -> None:
         """Let a device's counters begin anew."""
@@ -217,6 +250,9 @@ class Net:
         if queue:
             counts = np.zeros((len(names), PRIORITIES, len(ends)), dtype=np.uint64)
             counts[:, 3, :] = values.round()
+            if "prio_tx_packets" in names:
+                cnps = [self.counts[e].get("np_cnp_sent", 0.0) for e in ends]
+                counts[names.index("prio_tx_packets"), 6, :] = np.round(cnps)
             known = np.repeat(told[:, None, :], PRIORITIES, axis=1)
         bits = np.full(len(names), 64, dtype=np.uint8)
         return Block(tuple(names), counts, known, factors, bits)
@@ -269,8 +305,8 @@ class Net:
 
 
 def healthy(**more: int) -> Net:
-    """A fabric that has been well for as long as baselines need."""
-    net = Net(**more)  # type: ignore[arg-type]
+    """A fabric that has been well for as long as baselines need, and tells all of it."""
+    net = Net(**more, whole=True)  # type: ignore[arg-type]
     assert net.tick(12) == []
     return net
 

@@ -144,18 +144,23 @@ def test_a_host_seen_from_its_leaf_alone_is_found() -> None:
     assert opened.coverage < 1.0
 
 
-def test_a_switch_that_pauses_for_no_reason_seen_is_nobodys_guess() -> None:
+def test_a_switch_that_pauses_for_no_reason_seen_is_blamed_and_nobody_further_on() -> None:
     net = healthy()
     net.hold("spine1:Ethernet1", 0.5)
     net.hold("leaf2:Ethernet51", 0.5)
     net.hold("gpu21", 0.5)
-    assert net.tick(5) == []
+    net.tick(5)
+    # The spine and leaf2 hand on what leaf1 does to them; it is its ECN or its buffer.
+    (found,) = net.open
+    assert (found.rule, found.severity) == ("ecn_after_pfc", Severity.WARNING)
+    assert found.root == Place("leaf1", "Ethernet51", 3)
+    assert {(s.rule, s.device) for s in found.symptoms} == {("local_buffer", "leaf1")}
 
 
-def test_a_cycle_of_held_switches_blames_no_host() -> None:
+def test_a_cycle_of_held_switches_is_a_deadlock_and_blames_no_host() -> None:
     ring = [(f"leaf{n}:Ethernet8", f"leaf{n % 4 + 1}:Ethernet9") for n in range(1, 5)]
     cables = [(f"leaf{n}:Ethernet1", f"gpu{n}1") for n in range(1, 5)]
-    net = Net(leaves=4, spines=0, hosts=1, links=ring + cables)
+    net = Net(leaves=4, spines=0, hosts=1, links=ring + cables, whole=True)
     net.tick(12)
     for held, _ in ring:
         net.hold(held, 1.0)
@@ -164,7 +169,29 @@ def test_a_cycle_of_held_switches_blames_no_host() -> None:
         net.hold(f"gpu{number}1", 1.0)
         net.sends(f"gpu{number}1", 0.0)
         net.set(f"gpu{number}1", rdma_tx_bytes=0.0)
-    assert net.tick(6) == []
+    net.tick(6)
+    (found,) = net.open
+    assert (found.rule, found.root) == ("pfc_deadlock", Place("leaf1", "Ethernet8", 3))
+    queues = {Place("leaf1", "Ethernet8", 3), *found.suspects}
+    assert queues == {Place(f"leaf{n}", "Ethernet8", 3) for n in range(1, 5)}
+
+
+def test_nics_that_storm_at_once_are_two_storms_and_no_deadlock() -> None:
+    net = healthy(leaves=3)
+    net.storm("gpu11")
+    net.storm("gpu21")
+    # Each storm stops what the other's leaf sends it, over both spines and in both directions.
+    for leaf, spine in (("1", "1"), ("1", "2"), ("2", "1"), ("2", "2"), ("3", "1"), ("3", "2")):
+        for queue in (f"leaf{leaf}:Ethernet5{spine}", f"spine{spine}:Ethernet{leaf}"):
+            if queue.startswith("leaf") or leaf != "3":
+                net.hold(queue, 1.0)
+                net.sends(queue, 0.0)
+    for host in ("gpu12", "gpu22", "gpu31", "gpu32"):
+        net.hold(host, 0.9)
+        net.sends(host, 0.02)
+        net.set(host, rdma_tx_bytes=0.02 * LINE_BYTES)
+    net.tick(6)
+    assert sorted(speaks(net)) == [("pause_storm", "gpu11"), ("pause_storm", "gpu21")]
 
 
 def test_a_better_root_takes_over_without_a_second_finding() -> None:
@@ -210,15 +237,16 @@ def test_a_finding_that_goes_out_of_sight_stays_as_it_was() -> None:
     net.storm("gpu11")
     (opened,) = net.tick(3)
     net.silent = {"gpu11", "leaf1"}
-    net.tick(4)
-    (lost,) = net.open
+    net.tick(6)
+    lost, gap = net.open
     assert lost.unmeasured_since is not None
     assert (lost.id, lost.summary, lost.figures) == (opened.id, opened.summary, opened.figures)
+    assert (gap.rule, gap.root) == ("telemetry_gap", Place("leaf1"))
     since = lost.unmeasured_since
     assert net.tick(20) == []
     net.silent = set()
-    # A rate needs two counts.
-    net.tick(2)
+    # A rate needs two counts, and the end of the gap two more.
+    net.tick(4)
     (back,) = net.open
     assert (back.id, back.unmeasured_since) == (opened.id, None)
     assert since < net.at
@@ -247,8 +275,9 @@ def test_data_that_never_comes_back_closes_nothing() -> None:
     net.restart("leaf1", epoch="anew")
     net.silent = {"gpu11", "leaf1"}
     net.tick(100)
-    (lost,) = net.open
+    lost, gap = net.open
     assert (lost.id, lost.state) == (opened.id, "open")
+    assert (gap.rule, gap.root) == ("telemetry_gap", Place("leaf1"))
 
 
 def test_no_new_data_is_no_calm() -> None:
