@@ -11,7 +11,7 @@ from analyzers.around import Around, Surroundings, by_onset
 from analyzers.audited import Audited
 from analyzers.counted import Counted
 from analyzers.coverage import Coverage
-from analyzers.findings import level
+from analyzers.findings import level, word
 from analyzers.incident import incidents
 from analyzers.ledger import Ledger
 from analyzers.reach import Reach
@@ -72,6 +72,7 @@ class Judge:
         suffering = Suffering(fabric, self._ring, self._sending)
         self._ledger = Ledger(fabric, self.rules, self.coverage, suffering, open_findings)
         self._loud_at: float | None = None
+        self._loud: dict[str, Finding] = {}
 
     @property
     def failed(self) -> Mapping[str, int]:
@@ -114,8 +115,10 @@ class Judge:
         wrong = (*self._ledger.open.values(), *changed)
         if self._loud_at is not None and self._loud_at > now:
             self._loud_at = None
-        if any(level(f) >= LOUD and f.superseded_by is None for f in wrong):
+        loud = {f.rule: f for f in wrong if level(f) >= LOUD and f.superseded_by is None}
+        if loud:
             self._loud_at = now
+            self._loud |= loud
         return changed
 
     def verdict(self) -> Verdict:
@@ -125,16 +128,15 @@ class Judge:
         is over, about all of it.
         """
         share = round(self.coverage.share(), 4)
-        loud = any(level(f) >= LOUD for f in self._ledger.open.values())
-        clean = share >= CLEAN and not self.coverage.blind()
+        found = (self._ledger.open if self._live else self._loud).values()
         since = self.coverage.since
-        if not self._live:
-            loud = self._loud_at is not None
-        elif since is not None and self._loud_at is not None and not loud:
+        over = self._live and all(level(f) < LOUD for f in found)
+        if since is not None and self._loud_at is not None and over:
             since = max(since, self._loud_at)
-        word = "faulty" if loud else "clean" if clean else "unknown"
+        seen = share >= CLEAN and not self.coverage.blind()
         unmeasured = tuple(self.coverage.unmeasured())
-        return Verdict(word, share, unmeasured, since, self.fabric.latest_at)
+        told = word(found, seen=seen)
+        return Verdict(told, share, unmeasured, since, self.fabric.latest_at)
 
     def _remember(self, view: View, now: float) -> None:
         """Put the headline figures into the ring, once an interval."""
