@@ -176,10 +176,12 @@ def test_a_cycle_of_held_switches_is_a_deadlock_and_blames_no_host() -> None:
     assert queues == {Place(f"leaf{n}", "Ethernet8", 3) for n in range(1, 5)}
 
 
-def test_nics_that_storm_at_once_are_two_storms_and_no_deadlock() -> None:
+@pytest.mark.parametrize("trickle", [0.0, 0.005])
+def test_nics_that_storm_at_once_are_two_storms_and_no_deadlock(trickle: float) -> None:
     net = healthy(leaves=3)
-    net.storm("gpu11")
-    net.storm("gpu21")
+    for number in (1, 2):
+        net.storm(f"gpu{number}1")
+        net.sends(f"leaf{number}:Ethernet1", trickle)
     # Each storm stops what the other's leaf sends it, over both spines and in both directions.
     for leaf, spine in (("1", "1"), ("1", "2"), ("2", "1"), ("2", "2"), ("3", "1"), ("3", "2")):
         for queue in (f"leaf{leaf}:Ethernet5{spine}", f"spine{spine}:Ethernet{leaf}"):
