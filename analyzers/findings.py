@@ -10,6 +10,7 @@ from analyzers import words
 from analyzers.incident import Candidate, Incident, Key
 from analyzers.rule import Judgement, Rule, Where
 from analyzers.view import PAUSED
+from analyzers.watch import LOUD
 from roce.fabric import Fabric
 from roce.model import Finding, Place, Severity, Symptom
 
@@ -22,6 +23,11 @@ GUESSED: Final = 0.7
 """Confidence left where "how hard" comes from frames rather than from durations."""
 
 
+SIGHT: Final = frozenset({"telemetry_gap"})
+"""Rules about what is seen of the fabric. Alone they make a verdict unknown: a silent device
+says neither that the fabric is at fault nor that it is not."""
+
+
 def severity(level: int) -> Severity:
     """Give the severity of a level from 1 to 3."""
     return _SEVERITIES[level - 1]
@@ -30,6 +36,18 @@ def severity(level: int) -> Severity:
 def level(finding: Finding) -> int:
     """Give the level of a finding's severity."""
     return _SEVERITIES.index(finding.severity) + 1
+
+
+def word(found: Iterable[Finding], *, seen: bool) -> str:
+    """Give the word of a verdict: clean, faulty or unknown.
+
+    ``found`` are the findings it is about, ``seen`` says whether enough was measured. What is
+    loud makes it faulty, but for what is only about `SIGHT`.
+    """
+    loud = {finding.rule for finding in found if level(finding) >= LOUD}
+    if loud - SIGHT:
+        return "faulty"
+    return "clean" if seen and not loud else "unknown"
 
 
 def identity(key: Key, began_at: float) -> str:

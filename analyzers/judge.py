@@ -13,7 +13,7 @@ from analyzers.audited import Audited
 from analyzers.counted import Counted
 from analyzers.coverage import Coverage
 from analyzers.falls import Falls
-from analyzers.findings import level
+from analyzers.findings import level, word
 from analyzers.incident import incidents
 from analyzers.ledger import Ledger
 from analyzers.reach import Reach
@@ -77,6 +77,7 @@ class Judge:
             fabric, self.rules, self.coverage, suffering, open_findings, self._window
         )
         self._loud_at: float | None = None
+        self._loud: dict[str, Finding] = {}
 
     @property
     def failed(self) -> Mapping[str, int]:
@@ -124,14 +125,11 @@ class Judge:
         wrong = (*self._ledger.open.values(), *changed)
         if self._loud_at is not None and self._loud_at > now:
             self._loud_at = None
-        if any(self._blames(f) and f.superseded_by is None for f in wrong):
+        loud = {f.rule: f for f in wrong if level(f) >= LOUD and f.superseded_by is None}
+        if loud:
             self._loud_at = now
+            self._loud |= loud
         return changed
-
-    def _blames(self, finding: Finding) -> bool:
-        """Whether a finding makes the fabric faulty: it is loud, and not about sight alone."""
-        rule = self.rules.get(finding.rule)
-        return level(finding) >= LOUD and (rule is None or rule.blames)
 
     def verdict(self) -> Verdict:
         """Say whether the fabric is to blame, and how much of it was seen.
@@ -140,16 +138,15 @@ class Judge:
         is over, about all of it.
         """
         share = round(self.coverage.share(), 4)
-        loud = any(self._blames(f) for f in self._ledger.open.values())
-        clean = share >= CLEAN and not self.coverage.blind()
+        found = (self._ledger.open if self._live else self._loud).values()
         since = self.coverage.since
-        if not self._live:
-            loud = self._loud_at is not None
-        elif since is not None and self._loud_at is not None and not loud:
+        over = self._live and all(level(f) < LOUD for f in found)
+        if since is not None and self._loud_at is not None and over:
             since = max(since, self._loud_at)
-        word = "faulty" if loud else "clean" if clean else "unknown"
+        seen = share >= CLEAN and not self.coverage.blind()
         unmeasured = tuple(self.coverage.unmeasured())
-        return Verdict(word, share, unmeasured, since, self.fabric.latest_at)
+        told = word(found, seen=seen)
+        return Verdict(told, share, unmeasured, since, self.fabric.latest_at)
 
     def _remember(self, view: View, now: float) -> None:
         """Put the headline figures into the ring, once an interval."""

@@ -46,8 +46,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     ``formula`` says how it judges, in rows of a label and a condition: what is judged, what makes
     each level, what rules it out. ``{field}`` is a threshold, ``{fabric.field}`` what the site
     means (`formula.py` fills them in). ``named`` are the kinds of device that it may name; the
-    one whose remedy tells most stands first; a rule that ``blames`` nobody only says that
-    something cannot be seen, which makes no fabric faulty. ``look`` and ``mend`` are steps of `commands.toml`.
+    one whose remedy tells most stands first. ``look`` and ``mend`` are steps of `commands.toml`.
     """
 
     enabled: bool = True
@@ -58,7 +57,6 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     per_device: ClassVar[bool] = False
     named: ClassVar[tuple[str, ...]] = ()
     formula: ClassVar[tuple[tuple[str, str], ...]] = ()
-    blames: ClassVar[bool] = True
     look: ClassVar[tuple[str, ...]] = ()
     mend: ClassVar[tuple[str, ...]] = ()
 

@@ -335,8 +335,10 @@ class View:
         """1 where a queue between switches is stuck and waits, over others, for itself."""
         held, sent = self.figure("held"), self.fabric.rate("prio_tx_bytes")
         found = np.where(np.isfinite(held) & np.isfinite(sent), 0, np.nan).astype(np.float32)
+        # A NIC that storms may still take a trickle, and explains those that wait all the same.
+        by_host = self.figure("to_host") > 0
         for lane in range(len(held)):
-            stuck = (held[lane] >= STUCK) & (sent[lane] == 0)
+            stuck = (held[lane] >= STUCK) & ((sent[lane] == 0) | by_host)
             for row in cycles(self.fabric, np.flatnonzero(stuck).tolist()):
                 found[lane, row] = 1
         return found

@@ -24,24 +24,40 @@ class Windows:
         """Keep windows of port signals, or of some priorities of queue signals."""
         self._pick = None if lanes is None else list(lanes)
         self._lanes: tuple[int, ...] = () if lanes is None else (len(lanes),)
-        self._slots: dict[int, int] = {}
+        # A plane takes room once it shows whether it is summed up or has a highest.
+        self._wanted: set[int] = set()
+        self._sums: dict[int, int] = {}
+        self._tops: dict[int, int] = {}
         self._room = 0
-        self._amount = self._empty(0.0)
-        self._seconds = self._empty(0.0)
-        self._highest = self._empty(np.nan)
+        empty: Rates = np.empty((PARTS + 1, 0, *self._lanes, 0), dtype=np.float32)
+        self._amount = self._seconds = self._highest = empty
         self._now = 0
         self._turned_at: float | None = None
 
-    def _empty(self, value: float) -> Rates:
-        shape = (PARTS + 1, len(self._slots), *self._lanes, self._room)
-        return np.full(shape, value, dtype=np.float32)
-
     def want(self, index: int) -> None:
-        """Keep windows for one more plane; what was kept before begins anew."""
-        if index not in self._slots:
-            self._slots[index] = len(self._slots)
-            self._amount, self._seconds = self._empty(0.0), self._empty(0.0)
-            self._highest = self._empty(np.nan)
+        """Keep windows for one more plane."""
+        self._wanted.add(index)
+
+    def _summed(self, index: int) -> int | None:
+        """Give where a plane's sums are; None where nobody wants them."""
+        if index in self._wanted and index not in self._sums:
+            self._sums[index] = len(self._sums)
+            self._amount, self._seconds = (
+                self._wider(self._amount, 0),
+                self._wider(self._seconds, 0),
+            )
+        return self._sums.get(index)
+
+    def _topped(self, index: int) -> int | None:
+        """Give where a gauge's highest is; None where nobody wants it."""
+        if index in self._wanted and index not in self._tops:
+            self._tops[index] = len(self._tops)
+            self._highest = self._wider(self._highest, np.nan)
+        return self._tops.get(index)
+
+    def _wider(self, old: Rates, value: float) -> Rates:
+        shape = (PARTS + 1, 1, *self._lanes, self._room)
+        return np.concatenate((old, np.full(shape, value, dtype=np.float32)), axis=1)
 
     def grow(self, room: int) -> None:
         """Make room for as many rows."""
@@ -52,8 +68,8 @@ class Windows:
 
     def add(self, indices: Ints, rows: Ints | slice, rate: Rates, elapsed: Floats) -> None:
         """Add rates, shape (k, n) or (k, 8, n), that held for ``elapsed`` seconds (k, n)."""
-        for at, index in enumerate(indices):
-            slot = self._slots.get(int(index))
+        for at, index in enumerate(indices.tolist()):
+            slot = self._summed(index)
             if slot is None:
                 continue
             mine = self._mine(rate[at])
@@ -64,8 +80,8 @@ class Windows:
 
     def rise(self, indices: Ints, rows: Ints | slice, value: Floats) -> None:
         """Take gauges, shape (k, n) or (k, 8, n)."""
-        for at, index in enumerate(indices):
-            slot = self._slots.get(int(index))
+        for at, index in enumerate(indices.tolist()):
+            slot = self._topped(index)
             if slot is not None:
                 part = self._highest[self._now, slot]
                 part[..., rows] = np.fmax(part[..., rows], self._mine(value[at]))
@@ -87,7 +103,7 @@ class Windows:
 
         Of a plane that nobody asked to keep, nothing is known.
         """
-        slot = self._slots.get(index)
+        slot = self._sums.get(index)
         if slot is None:
             return np.full((*self._lanes, count), np.nan, dtype=np.float32)
         last = self._last(parts)
@@ -99,7 +115,7 @@ class Windows:
 
     def highest(self, index: int, count: int, parts: int = PARTS) -> Rates:
         """Give the highest that a gauge was over the last parts; NaN where unknown."""
-        slot = self._slots.get(index)
+        slot = self._tops.get(index)
         if slot is None:
             return np.full((*self._lanes, count), np.nan, dtype=np.float32)
         found: Rates = np.fmax.reduce(self._highest[self._last(parts), slot, ..., :count])
@@ -118,4 +134,4 @@ class Windows:
     @property
     def wanted(self) -> bool:
         """Whether any plane has windows."""
-        return bool(self._slots)
+        return bool(self._wanted)

@@ -13,7 +13,7 @@ from collector.replay import open_capture
 from collector.strict import nearest
 from roce.errors import ConfigError, DataError
 from roce.fabric import Fabric
-from roce.model import Finding, Severity, Verdict
+from roce.model import Finding, Verdict
 from rocediag.faults import faults
 
 
@@ -94,8 +94,4 @@ def judge(folder: Path, rules: Mapping[str, Judgement] | None = None) -> Judged:
         raise DataError(f"{folder}: no sample in it can be used: {dict(capture.bad_lines)}")
     tick(at)
     findings = sorted(found.values(), key=lambda finding: (finding.began_at, finding.id))
-    verdict = judge_.verdict()
-    if any(finding.severity is not Severity.INFO for finding in findings):
-        # A verdict is on the whole capture, and on what ended within it too.
-        verdict = msgspec.structs.replace(verdict, verdict="faulty")
-    return Judged(findings, verdict, capture.bad_lines)
+    return Judged(findings, judge_.verdict(), capture.bad_lines)

@@ -13,12 +13,13 @@ import numpy as np
 
 from analyzers.conservation import Check, checks, unknown
 from analyzers.coverage import ENOUGH
+from analyzers.findings import word
 from analyzers.judge import CLEAN
 from analyzers.view import paces
 from collector.strict import nearest
 from roce.errors import ConfigError
 from roce.fabric import STALE_AFTER, Fabric
-from roce.model import Bools, Finding, Floats, Ints, Place, Severity, State, Verdict
+from roce.model import Bools, Finding, Floats, Ints, Place, State, Verdict
 from rocediag.ports import Cable, both_ends, cables
 
 CABLES = 256
@@ -119,18 +120,13 @@ def answer(
     if question.hosts:
         ends = {(fabric.ends[r].device, fabric.ends[r].port) for r in rows.tolist()}
         found = [f for f in found if _touches(f, frozenset(question.hosts), ends)]
-    if any(f.severity is not Severity.INFO for f in found):
-        word = "faulty"
-    else:
-        word = (
-            "clean"
-            if round(share, 4) >= CLEAN and not any(blind for _, blind in gaps)
-            else "unknown"
-        )
+    enough = round(share, 4) >= CLEAN and not any(blind for _, blind in gaps)
     times = _unseen(fabric, coverage, head, tail)
     unmeasured = (*times, *(words for words, _ in gaps))
     return Answer(
-        verdict=Verdict(word, round(share, 4), unmeasured, span.start, span.end),
+        verdict=Verdict(
+            word(found, seen=enough), round(share, 4), unmeasured, span.start, span.end
+        ),
         covered=Covered(coverage.since, fabric.latest_at),
         hosts=question.hosts,
         findings=sorted(found, key=lambda f: (f.began_at, f.id)),

@@ -33,7 +33,6 @@ class TelemetryGap(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     )
     look: ClassVar = ("show_port", "show_log")
     scope: ClassVar = Scope.PORT
-    blames: ClassVar = False
     per_device: ClassVar = True
     title: ClassVar = "telemetry gap"
     needs: ClassVar = ("hardest",)

@@ -94,7 +94,7 @@ class Net:
     On a leaf, Ethernet1… face its hosts and Ethernet51… the spines; on a spine, Ethernet1…
     face the leaves; ports in ``unlinked`` have no cable. Devices in ``silent`` give nothing,
     signals in ``untold`` are not told by the device (or by all, under ""). All queue signals
-    are of priority 3, but for the packets of CNPs, which are of priority 6. Where ``whole``,
+    are of priority 3, but for the packets of CNPs, which are of ``cnps_on``. Where ``whole``,
     devices tell all that any rule needs, and else what tells of bytes, pauses and marks.
     """
 
@@ -114,6 +114,7 @@ class Net:
         self.at, self.interval = START, interval
         self.silent: set[str] = set()
         self.untold: dict[str, set[str]] = {}
+        self.cnps_on = 6
         self.devices: list[Device] = []
         pairs: list[tuple[str, str]] = []
         for leaf in range(1, leaves + 1):
@@ -251,7 +252,7 @@ class Net:
             counts[:, 3, :] = values.round()
             if "prio_tx_packets" in names:
                 cnps = [self.counts[e].get("np_cnp_sent", 0.0) for e in ends]
-                counts[names.index("prio_tx_packets"), 6, :] = np.round(cnps)
+                counts[names.index("prio_tx_packets"), self.cnps_on, :] += np.array(cnps, np.uint64)
             known = np.repeat(told[:, None, :], PRIORITIES, axis=1)
         bits = np.full(len(names), 64, dtype=np.uint8)
         return Block(tuple(names), counts, known, factors, bits)

@@ -29,6 +29,17 @@ def test_settings_take_the_counters_that_they_explain() -> None:
     assert net.tick(6) == []
 
 
+def test_cnps_on_the_wrong_priority_come_with_trust_that_was_lost() -> None:
+    net = healthy()
+    net.tell("gpu11", PortFacts(trust="pcp"))
+    net.set("gpu11", np_cnp_sent=1e3)
+    net.cnps_on = 0
+    net.tick(4)
+    (found,) = net.open
+    assert found.rule == "dscp_mismatch"
+    assert [s.rule for s in found.symptoms] == ["cnp_misqueued"]
+
+
 def test_counters_found_first_give_way_to_the_setting_that_explains_them() -> None:
     net = healthy()
     net.sends("gpu11", 0.0)

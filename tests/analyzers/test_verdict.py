@@ -66,6 +66,44 @@ def test_a_fault_is_one_whatever_else_is_not_measured() -> None:
     assert net.judge.verdict().verdict == "faulty"
 
 
+def test_a_device_that_falls_silent_leaves_the_verdict_open_and_is_no_fault() -> None:
+    net = healthy()
+    net.silent = {"spine1"}
+    net.tick(8)
+    (gap,) = net.open
+    assert (gap.rule, gap.severity) == ("telemetry_gap", Severity.WARNING)
+    assert net.judge is not None
+    assert net.judge.verdict().verdict == "unknown"
+    net.storm("gpu11")
+    net.tick(4)
+    assert net.judge.verdict().verdict == "faulty"
+
+
+def test_live_sight_that_came_back_makes_it_clean_again() -> None:
+    net = Net(whole=True)
+    judge = net.start(coverage_span_seconds=100.0)
+    net.tick(12)
+    net.silent = {"spine1"}
+    net.tick(8)
+    assert judge.verdict().verdict == "unknown"
+    net.silent = set()
+    net.tick(30)
+    assert net.open == []
+    assert judge.verdict().verdict == "clean"
+
+
+def test_of_a_run_that_is_over_a_gap_that_ended_is_not_forgotten() -> None:
+    net = healthy()
+    net.silent = {"spine1"}
+    net.tick(8)
+    net.silent = set()
+    net.tick(60)
+    assert net.open == []
+    assert net.judge is not None
+    verdict = net.judge.verdict()
+    assert (verdict.verdict, verdict.coverage, verdict.unmeasured) == ("unknown", 1.0, ())
+
+
 def test_half_of_the_polls_are_too_few() -> None:
     net = Net()
     for number in range(20):

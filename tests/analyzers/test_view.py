@@ -98,6 +98,15 @@ def test_what_a_leaf_spills_is_its_own_doing_only_where_none_of_its_queues_is_he
     assert np.isnan(seen(net).figure("spills")[0, leaf])
 
 
+def test_a_spine_whose_own_queue_is_held_hands_on_what_it_gets() -> None:
+    net = Net()
+    net.hold("leaf2:Ethernet51", 0.4)
+    spine = row(net, "spine1", "Ethernet2")
+    assert seen(net).figure("spills")[0, spine] == pytest.approx(0.4)
+    net.hold("spine1:Ethernet1", 0.4)
+    assert np.isnan(seen(net).figure("spills")[0, spine])
+
+
 def test_marks_are_the_hosts_where_no_switch_counts_them() -> None:
     net = Net()
     net.set("gpu11", np_ecn_marked_packets=2e5)

@@ -55,6 +55,7 @@ def test_without_a_span_it_is_about_what_the_live_verdict_is_about() -> None:
         ({"began_at": 900.0, "resolved_at": 1100.0, "state": "resolved"}, "faulty"),
         ({"began_at": 900.0, "resolved_at": 950.0, "state": "resolved"}, "clean"),
         ({"began_at": 1500.0}, "clean"),
+        ({"began_at": 1050.0, "rule": "telemetry_gap"}, "unknown"),
     ],
 )
 def test_it_is_faulty_where_a_loud_finding_overlaps_the_span(

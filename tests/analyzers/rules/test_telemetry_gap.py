@@ -31,6 +31,15 @@ def test_a_device_that_falls_silent_is_one_warning_and_ends_as_it_comes_back() -
     assert made.open == []
 
 
+def test_a_switch_that_falls_silent_with_one_of_its_hosts_is_a_warning_all_the_same() -> None:
+    made = net()
+    made.tick(3)
+    made.silent = {"leaf1", "gpu11"}
+    made.tick(8)
+    (found,) = made.open
+    assert (found.severity, found.root and found.root.device) == (Severity.WARNING, "leaf1")
+
+
 def test_a_sample_or_two_that_are_late_are_no_gap() -> None:
     made = net()
     for _ in range(5):
