@@ -6,7 +6,6 @@ A figure has the shape of a queue signal, (lossless priorities, rows), or of a p
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Final
 
 import numpy as np
 
@@ -18,10 +17,6 @@ from roce.model import Floats, Rates
 from roce.signals import SIGNALS
 
 BITS = np.float32(8)
-
-LATELY: Final = 8
-"""Samples over which marks and depths are looked at together. A watermark that misses what was
-between two reads makes a burst look shallow once or twice, but not so often."""
 
 PAUSED = 0.01
 """Share of time above which a queue counts as held: short pauses are how PFC works."""
@@ -283,14 +278,14 @@ class View:
         return own * self.figure("way")
 
     def _lately_marked(self) -> Rates:
-        """Mean share of packets that a switch's queue marked over the last few samples."""
-        marked = self.fabric.mean("ecn_marked_packets", LATELY)
-        sent = self.fabric.mean("prio_tx_packets", LATELY)
+        """Mean share of packets that a switch's queue marked over the window."""
+        marked = self.fabric.mean("ecn_marked_packets")
+        sent = self.fabric.mean("prio_tx_packets")
         return np.where(sent == 0, np.float32(0), marked / sent)
 
     def _lately_peak(self) -> Rates:
-        """Deepest that a queue was over the last few samples, in bytes."""
-        return self.fabric.highest("queue_peak_bytes", LATELY)
+        """Deepest that a queue was over the window, in bytes."""
+        return self.fabric.highest("queue_peak_bytes")
 
     def _downs(self) -> Rates:
         """Whether a port went down since the last sample, as it counts or as it was seen."""

@@ -33,7 +33,6 @@ from roce.planes import At, Layout, Planes, Step, ceilings, layout, run
 from roce.rows import STALE_AFTER, Rows, stale_seconds
 from roce.signals import PORT_SIGNALS, PRIORITIES, QUEUE_SIGNALS, SIGNALS, Scope
 from roce.why import Why
-from roce.window import PARTS
 
 __all__ = ["KNOWN", "STALE_AFTER", "Fabric", "FoldCounts", "stale_seconds"]
 
@@ -327,13 +326,13 @@ class Fabric:
         self._port.windows.turn(now, window_seconds)
         self._queue.windows.turn(now, window_seconds)
 
-    def mean(self, name: str, parts: int = PARTS) -> Rates:
-        """Give a signal's mean rate over the window's last parts; shapes as `rate`."""
-        return self._planes(name).windows.mean(SIGNALS[name].index, self.count, parts)
+    def mean(self, name: str) -> Rates:
+        """Give a signal's mean rate over the window; shapes as `rate`."""
+        return self._planes(name).windows.mean(SIGNALS[name].index, self.count)
 
-    def highest(self, name: str, parts: int = PARTS) -> Rates:
-        """Give the highest that a gauge was over the window's last parts; shapes as `rate`."""
-        return self._planes(name).windows.highest(SIGNALS[name].index, self.count, parts)
+    def highest(self, name: str) -> Rates:
+        """Give the highest that a gauge was over the window; shapes as `rate`."""
+        return self._planes(name).windows.highest(SIGNALS[name].index, self.count)
 
     def raw(self, name: str) -> tuple[UInts, Bools]:
         """Give the last counts in the source's own unit, all priorities, and which are real."""

@@ -98,34 +98,27 @@ class Windows:
             self._highest[self._now] = np.nan
         self._turned_at += max(passed, 0) * part
 
-    def mean(self, index: int, count: int, parts: int = PARTS) -> Rates:
-        """Give the mean rate of a plane's first rows over the last parts; NaN where unknown.
+    def mean(self, index: int, count: int) -> Rates:
+        """Give the mean rate of a plane's first rows over the window; NaN where unknown.
 
         Of a plane that nobody asked to keep, nothing is known.
         """
         slot = self._sums.get(index)
         if slot is None:
             return np.full((*self._lanes, count), np.nan, dtype=np.float32)
-        last = self._last(parts)
-        amount = self._amount[last, slot, ..., :count].sum(axis=0)
-        seconds = self._seconds[last, slot, ..., :count].sum(axis=0)
+        amount = self._amount[:, slot, ..., :count].sum(axis=0)
+        seconds = self._seconds[:, slot, ..., :count].sum(axis=0)
         with np.errstate(invalid="ignore"):
             mean: Rates = amount / seconds
         return mean
 
-    def highest(self, index: int, count: int, parts: int = PARTS) -> Rates:
-        """Give the highest that a gauge was over the last parts; NaN where unknown."""
+    def highest(self, index: int, count: int) -> Rates:
+        """Give the highest that a gauge was over the window; NaN where unknown."""
         slot = self._tops.get(index)
         if slot is None:
             return np.full((*self._lanes, count), np.nan, dtype=np.float32)
-        found: Rates = np.fmax.reduce(self._highest[self._last(parts), slot, ..., :count])
+        found: Rates = np.fmax.reduce(self._highest[:, slot, ..., :count])
         return found
-
-    def _last(self, parts: int) -> Ints | slice:
-        """Give the running part and as many before it."""
-        if parts >= PARTS:
-            return slice(None)
-        return (self._now - np.arange(parts + 1)) % (PARTS + 1)
 
     def _mine(self, values: NDArray[np.floating]) -> NDArray[np.floating]:
         """Give the priorities that are kept."""

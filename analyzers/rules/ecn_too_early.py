@@ -14,7 +14,7 @@ class EcnTooEarly(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     Senders are throttled for no congestion, and the line has room that nobody uses.
 
     False alarms: a queue whose depth is not measured is not judged. Marks and the deepest point
-    are those of eight samples together, and five such samples open it: a watermark that somebody
+    are those of the window together, and five such samples open it: a watermark that somebody
     else clears misses bursts, and what then looks shallow marks only now and then.
     """
 
@@ -37,7 +37,7 @@ class EcnTooEarly(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ),
         (
             "warning",
-            "over eight samples marked ≥ {marked:%}, and never deeper than "
+            "over the window marked ≥ {marked:%}, and never deeper than "
             "{shallow_bytes_at_100g:kB} (at 100 Gb/s, scaled by speed)",
         ),
         ("undecided", "marked ≥ half of {marked:%}, or less traffic"),
