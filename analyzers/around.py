@@ -25,6 +25,10 @@ from roce.model import DeviceFacts, Place, State
 INFO: Final = 1
 """The level at which a trouble in maintenance is told."""
 
+APART: Final = 2
+"""Intervals by which what began together may seem apart: devices are polled up to one apart, and
+a sample in which a storm sets in shows its pauses, and still the bytes before it."""
+
 COMES_WITH: Final = frozenset({"ecn_after_pfc", "local_buffer", "retransmission", "ack_timeout"})
 """What pauses bring about where they pass: buffers that fill before anything is marked, and
 senders that lose patience. All else on the way has a cause of its own."""
@@ -99,7 +103,7 @@ def by_onset(
 ) -> list[Incident]:
     """Make symptoms of a root's pauses of what began with them on the devices they run through.
 
-    With them is within an interval. Nothing quiet speaks for what is loud.
+    With them is within `APART` intervals. Nothing quiet speaks for what is loud.
     """
     left = {id(g): g for g in groups}
     there: dict[str, list[Incident]] = {}
@@ -126,7 +130,7 @@ def _came_with(other: Candidate, root: Candidate, interval_seconds: float) -> bo
         rank(other) > rank(root)
         and min(other.level, LOUD) <= root.level
         and other.lane in {root.lane, None}
-        and abs(other.began_at - root.began_at) <= interval_seconds
+        and abs(other.began_at - root.began_at) <= APART * interval_seconds
     )
 
 

@@ -214,7 +214,7 @@ def joined(
     return {g.speaker.rule: [s.rule for s in g.symptoms] for g in found}
 
 
-@pytest.mark.parametrize(("later", "together"), [(0, True), (10, True), (-10, True), (11, False)])
+@pytest.mark.parametrize(("later", "together"), [(0, True), (20, True), (-20, True), (21, False)])
 def test_what_begins_with_a_root_where_its_pauses_pass_is_its_symptom(
     later: float, together: bool
 ) -> None:
