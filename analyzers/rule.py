@@ -14,7 +14,8 @@ from typing import ClassVar
 import msgspec
 import numpy as np
 
-from analyzers.view import View, signals_of
+from analyzers.figures import signals_of
+from analyzers.view import View
 from roce.fabric import Fabric
 from roce.model import Bools, Levels, Place, Site
 from roce.signals import Scope

@@ -10,10 +10,10 @@ import msgspec
 import pytest
 
 from analyzers import words
+from analyzers.figures import signals_of
 from analyzers.formula import FABRIC, keyed, names
 from analyzers.incident import PRECEDENCE
 from analyzers.rule import Audit, Judgement, Rule, discover
-from analyzers.view import signals_of
 from roce.model import Place, Site
 from rocediag.keys import keys
 
