@@ -62,7 +62,7 @@ class Judge:
         self.coverage = Coverage(fabric, coverage_span_seconds)
         self._live = coverage_span_seconds is not None
         self.surroundings = Surroundings(fabric, around or Around(), live=self._live)
-        self._ring = Ring(len(fabric.lossless))
+        self.ring = Ring(len(fabric.lossless))
         self._sending = Sending()
         self._falls = Falls()
         counting = {n: r for n, r in self.rules.items() if isinstance(r, Rule)}
@@ -72,7 +72,7 @@ class Judge:
         self._window = (patience or Patience()).window_samples
         self._counted = Counted(fabric, counting, patience or Patience())
         self._audited = Audited(fabric, auditing)
-        suffering = Suffering(fabric, self._ring, self._sending)
+        suffering = Suffering(fabric, self.ring, self._sending)
         self._ledger = Ledger(
             fabric, self.rules, self.coverage, suffering, open_findings, self._window
         )
@@ -151,11 +151,11 @@ class Judge:
     def _remember(self, view: View, now: float) -> None:
         """Put the headline figures into the ring, once an interval."""
         pace = float(self.fabric.interval_seconds.min(initial=np.inf))
-        if now - 0.9 * pace < self._ring.last_at <= now:
+        if now - 0.9 * pace < self.ring.last_at <= now:
             return
         figures: dict[Headline, Rates] = {h: view.figure(n) for h, n in HEADLINES.items()}
         sends = view.figure("rdma_line")
         figures[Headline.LINE] = np.where(self.fabric.is_host, sends, figures[Headline.LINE])
         figures[Headline.PEAK_KIB] = view.figure("queue_peak_bytes") / np.float32(1024)
-        self._ring.put(now, figures, self.fabric.count)
+        self.ring.put(now, figures, self.fabric.count)
         self._sending.add(sends)

@@ -45,6 +45,8 @@ class _Device(msgspec.Struct):
     role: str = ""
     platform: str = ""
     interval: Seconds | None = None
+    slow_interval: Seconds | None = None
+    refresh: Annotated[float, Meta(ge=0, le=86400)] = 0.0
 
 
 class _Port(msgspec.Struct):
@@ -189,5 +191,6 @@ def _device(told: _Device, interval: float) -> Device:
         told.role or told.kind,
         told.platform,
         interval_seconds=seconds,
-        slow_interval_seconds=seconds,
+        slow_interval_seconds=max(told.slow_interval or seconds, seconds),
+        refresh_seconds=told.refresh,
     )

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from roce.model import Rates
+from roce.model import Floats, Rates
 
 DEPTH: Final = 32
 """Samples kept."""
@@ -77,3 +77,9 @@ class Ring:
         with np.errstate(invalid="ignore", divide="ignore"):
             mean: Rates = (total / count).astype(np.float32)
         return mean
+
+    def samples(self) -> tuple[Floats, NDArray[np.float16]]:
+        """Give a copy of all samples, the oldest first: times, (slot, figure, priority, row)."""
+        order = np.argsort(self._at)
+        slots = order[np.isfinite(self._at[order])]
+        return self._at[slots], self._cells[slots]

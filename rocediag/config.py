@@ -97,6 +97,12 @@ def parse_listen(text: str) -> tuple[str, int]:
     return parts.hostname, parts.port
 
 
+def trees(path: Path) -> tuple[list[_Part], list[Mistake]]:
+    """Give a file and those it includes, each with its tables, and what could not be read."""
+    wrong: list[Mistake] = []
+    return list(_parts(path, [], wrong)), wrong
+
+
 def _parts(path: Path, seen: list[Path], wrong: list[Mistake]) -> Iterator[_Part]:
     """Read a file, then those it includes."""
     seen.append(path.resolve())

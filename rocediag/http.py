@@ -17,11 +17,13 @@ from prometheus_client import CollectorRegistry, generate_latest
 from roce.errors import ConfigError, StoreError, Unreachable
 from roce.fabric import Fabric
 from roce.model import Facts, Finding, State, Verdict
+from roce.ring import Ring
 from rocediag import ports, verdicts
 from rocediag.exposition import CONTENT_TYPE, Exposition
 from rocediag.ownmetrics import is_up
 from rocediag.page import page
-from rocediag.recording import LIMIT, Recorder, Recorders, fabric_document, line
+from rocediag.queries import bad, parameters, seconds_of
+from rocediag.recording import LIMIT, Recorder, Recorders, fabric_document, line, saved
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +61,11 @@ class View(Protocol):
     @property
     def recorders(self) -> Recorders:
         """Where the service publishes what it takes in."""
+        ...
+
+    @property
+    def ring(self) -> Ring:
+        """The last samples of the headline figures."""
         ...
 
     def judging(self) -> Mapping[str, object]:
@@ -178,37 +185,37 @@ async def _readyz(request: web.Request) -> web.Response:
 
 
 async def _findings(request: web.Request) -> web.Response:
-    state = _query(request, "state").get("state")
+    state = parameters(request, "state").get("state")
     if state is not None and state not in STATES:
-        raise _bad(f"state: expected {' or '.join(STATES)}; got {state!r}")
+        raise bad(f"state: expected {' or '.join(STATES)}; got {state!r}")
     view = request.app[VIEW]
     found = view.open_findings() if state == "open" else await view.findings(state)
     return _json({"findings": sorted(found, key=lambda f: (f.began_at, f.id))})
 
 
 async def _rules(request: web.Request) -> web.Response:
-    _query(request)
+    parameters(request)
     return _json(request.app[VIEW].judging())
 
 
 async def _status(request: web.Request) -> web.Response:
-    _query(request)
+    parameters(request)
     return _json(status(request.app[VIEW], time.time()))
 
 
 async def _verdict(request: web.Request) -> web.Response:
     """Answer whether it is the network, for a span and some hosts."""
-    query, now = _query(request, "since", "from", "to", "hosts"), time.time()
+    query, now = parameters(request, "since", "from", "to", "hosts"), time.time()
     if "since" in query and "from" in query:
-        raise _bad("since: from is given already; one of them says where the span begins")
-    start = now - _seconds(query["since"], "since") if "since" in query else None
+        raise bad("since: from is given already; one of them says where the span begins")
+    start = now - seconds_of(query["since"], "since") if "since" in query else None
     view = request.app[VIEW]
     hosts = [name.strip() for name in query["hosts"].split(",")] if "hosts" in query else []
     if not all(hosts):
-        raise _bad("hosts: expected names with commas between them; one of them is empty")
+        raise bad("hosts: expected names with commas between them; one of them is empty")
     question = verdicts.Question(
-        from_at=_seconds(query["from"], "from") if "from" in query else start,
-        to_at=_seconds(query["to"], "to") if "to" in query else None,
+        from_at=seconds_of(query["from"], "from") if "from" in query else start,
+        to_at=seconds_of(query["to"], "to") if "to" in query else None,
         hosts=tuple(dict.fromkeys(hosts)),
     )
     found = await view.findings(None)
@@ -218,12 +225,12 @@ async def _verdict(request: web.Request) -> web.Response:
 
 async def _ports(request: web.Request) -> web.Response:
     """Give both ends of a device's cables, or those of the cables that stand out most."""
-    query, fabric = _query(request, "device", "by", "top"), request.app[VIEW].fabric
+    query, fabric = parameters(request, "device", "by", "top"), request.app[VIEW].fabric
     by, top = query.get("by", ports.RANKINGS[0]), query.get("top", "20")
     if by not in ports.RANKINGS:
-        raise _bad(f"by: expected one of {', '.join(ports.RANKINGS)}; got {by!r}")
+        raise bad(f"by: expected one of {', '.join(ports.RANKINGS)}; got {by!r}")
     if not (top.isascii() and top.isdigit() and 0 < int(top) <= ports.MOST):
-        raise _bad(f"top: expected a number from 1 to {ports.MOST}; got {top[:20]!r}")
+        raise bad(f"top: expected a number from 1 to {ports.MOST}; got {top[:20]!r}")
     if "device" in query:
         return _json(ports.of_device(fabric, query["device"], time.time()))
     return _json(ports.most(fabric, by, int(top), time.time()))
@@ -231,7 +238,7 @@ async def _ports(request: web.Request) -> web.Response:
 
 async def _record(request: web.Request) -> web.StreamResponse:
     """Stream what comes in, a JSON object a line, until told or until the daemon ends."""
-    seconds = _seconds(_query(request, "seconds").get("seconds"), "seconds")
+    seconds = seconds_of(parameters(request, "seconds").get("seconds"), "seconds")
     recorders = request.app[VIEW].recorders
     with recorders.join() as recorder:
         if recorder is None:
@@ -262,6 +269,14 @@ async def _record_to(
     await _write(response, msgspec.json.encode(last) + b"\n")
 
 
+async def _ring(request: web.Request) -> web.Response:
+    """Give the last samples of the headline figures, as NumPy's .npz."""
+    parameters(request)
+    view = request.app[VIEW]
+    packed = await asyncio.to_thread(saved, *view.ring.samples(), view.fabric)
+    return web.Response(body=packed, content_type="application/octet-stream")
+
+
 async def _page(request: web.Request) -> web.Response:
     view = request.app[VIEW]
     text = page(view.verdict(), view.open_findings(), view.not_ready(), time.time())
@@ -269,31 +284,6 @@ async def _page(request: web.Request) -> web.Response:
     return web.Response(
         text=text, content_type="text/html", headers={"Content-Security-Policy": policy}
     )
-
-
-def _query(request: web.Request, *known: str) -> Mapping[str, str]:
-    """Give the query's parameters; each that is unknown or doubled is a mistake."""
-    for name in request.query:
-        if name not in known:
-            expected = f"expected {', '.join(known)}" if known else "none is expected"
-            raise _bad(f"unknown parameter {name!r}: {expected}")
-        if len(request.query.getall(name)) > 1:
-            raise _bad(f"{name}: given twice")
-    return request.query
-
-
-def _seconds(text: str | None, key: str) -> float:
-    try:
-        seconds = float("inf" if text is None else text)
-    except ValueError:
-        seconds = 0.0
-    if not seconds > 0:
-        raise _bad(f"{key}: expected a number above 0; got {text!r}")
-    return seconds
-
-
-def _bad(text: str) -> web.HTTPBadRequest:
-    return web.HTTPBadRequest(text=text)
 
 
 def _json(value: object, status: int = 200) -> web.Response:
@@ -368,6 +358,7 @@ def application(view: View) -> web.Application:
     app.router.add_get("/api/v1/status", _status)
     app.router.add_get("/api/v1/verdict", _verdict)
     app.router.add_get("/api/v1/ports", _ports)
+    app.router.add_get("/api/v1/ring", _ring)
     app.router.add_get("/api/v1/record", _record, allow_head=False)
     app.on_shutdown.append(_close)
     return app

@@ -1,6 +1,7 @@
 """What the daemon takes in, handed to those who record it; and a fabric as a capture has it."""
 
 import asyncio
+import io
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,10 +9,12 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from collector.wire import encode_batch
 from roce.fabric import Fabric
-from roce.model import Batch, Facts
+from roce.model import Batch, Facts, Floats
+from roce.ring import Headline
 
 LIMIT = 2
 """Recordings at once; each encodes all that arrives."""
@@ -98,6 +101,8 @@ def fabric_document(fabric: Fabric) -> dict[str, Any]:
                 "role": d.role,
                 "platform": d.platform,
                 "interval": d.interval_seconds,
+                "slow_interval": d.slow_interval_seconds,
+                "refresh": d.refresh_seconds,
             }
             for d in devices
         ],
@@ -110,6 +115,21 @@ def fabric_document(fabric: Fabric) -> dict[str, Any]:
             for x in fabric.links
         ],
     }
+
+
+def saved(at: Floats, cells: NDArray[np.float16], fabric: Fabric) -> bytes:
+    """Give samples of the ring as NumPy's .npz: ``at``, ``cells`` and what their axes mean."""
+    ends = list(fabric.ends)[: cells.shape[-1]]
+    into = io.BytesIO()
+    np.savez_compressed(
+        into,
+        at=at,
+        cells=cells,
+        figures=np.array([h.name.lower() for h in Headline]),
+        priorities=np.array(fabric.lossless, dtype=np.int64),
+        rows=np.array([f"{e.device}:{e.port}" for e in ends], dtype=np.str_),
+    )
+    return into.getvalue()
 
 
 def line(item: Batch | Facts) -> bytes:

@@ -24,6 +24,7 @@ from collector.snmp.client import SnmpClient
 from collector.source import Source
 from roce.fabric import Fabric
 from roce.model import Batch, Facts, Finding, Port, Severity, Verdict
+from roce.ring import Ring
 from rocediag import http
 from rocediag.config import Config, parse_listen
 from rocediag.keeper import Keeper
@@ -282,6 +283,11 @@ class Service:
             "findings_refused": self._store.refused,
             **{f"rule_{name}_failed": count for name, count in self._judge.failed.items()},
         }
+
+    @property
+    def ring(self) -> Ring:
+        """The last samples of the headline figures."""
+        return self._judge.ring
 
     def judging(self) -> Mapping[str, object]:
         """What is judged by: what the site means, patience, and every threshold."""

@@ -11,6 +11,7 @@ import typer
 from roce.errors import ConfigError, DataError, RocediagError
 from rocediag.cli import (
     bare,
+    bundle,
     check_config,
     db,
     explain,
@@ -53,6 +54,7 @@ def build() -> typer.Typer:
     app.command("port")(port.port)
     app.command("top")(top.top)
     app.command("record")(record.record)
+    app.command("bundle")(bundle.bundle)
     app.command("replay")(replay.replay)
     app.add_typer(lab.build(), name="lab")
     app.add_typer(db.build(), name="db")

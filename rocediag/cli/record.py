@@ -1,6 +1,8 @@
 """`rocediag record`: keep what the daemon takes in, to judge it again later."""
 
+import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -15,11 +17,18 @@ def record(
     seconds: Annotated[
         float | None, typer.Option("--seconds", min=0.1, help="How long; else until Ctrl-C.")
     ] = None,
+    most_bytes: Annotated[
+        int, typer.Option("--max-bytes", min=1, help="About how large it may become.")
+    ] = 1_000_000_000,
+    mask: Annotated[
+        bool, typer.Option("--mask", help="Stand-ins for names, MACs and addresses.")
+    ] = False,
     url: options.Url = options.URL,
 ) -> None:
     """Record a capture for `replay`.
 
-    The folder holds all that the daemon takes in meanwhile.
+    The folder holds all that the daemon takes in meanwhile. Ctrl-C, SIGTERM and SIGHUP end it,
+    and what came until then is kept.
     """
     from rocediag.recorder import Recorded, prepare
     from rocediag.recorder import record as write
@@ -28,11 +37,16 @@ def record(
     recorded, stopped = Recorded(), False
     try:
         with ask.Daemon(url).stream("/api/v1/record", seconds) as lines:
-            write(lines, folder, recorded)
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                with suppress(ValueError):  # only the main thread may
+                    signal.signal(number, signal.default_int_handler)
+            write(lines, folder, recorded, most_bytes=most_bytes, masked=mask)
     except KeyboardInterrupt:
         stopped = True
     print(f"{folder}: {recorded.batches} batches, {recorded.facts} facts")
+    if recorded.full:
+        print(f"rocediag: it ended at --max-bytes {most_bytes}", file=sys.stderr)
     if recorded.dropped:
         print(f"rocediag: {recorded.dropped} batches came too fast to be kept", file=sys.stderr)
-    if not (recorded.complete or stopped):
+    if not (recorded.complete or recorded.full or stopped):
         raise Unreachable("the daemon ended before the recording did; what came is kept")

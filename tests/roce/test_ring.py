@@ -23,6 +23,16 @@ def test_a_mean_is_over_the_last_samples_before_a_time() -> None:
     assert mean(ring, 1e9, 100) == [2.5 / 8]
 
 
+def test_all_samples_can_be_had_the_oldest_first() -> None:
+    ring = Ring(1)
+    for i in range(DEPTH + 5):
+        ring.put(float(i), {Headline.HELD: values(i)}, 1)
+    at, cells = ring.samples()
+    assert at.tolist() == list(range(5, DEPTH + 5))
+    assert cells.shape == (DEPTH, len(Headline), 1, 1)
+    assert cells[:, Headline.HELD, 0, 0].tolist() == at.tolist()
+
+
 def test_only_the_last_samples_are_kept() -> None:
     ring = Ring(1)
     for i in range(DEPTH + 5):

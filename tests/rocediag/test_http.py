@@ -22,6 +22,7 @@ from collector.replay import open_capture
 from roce.errors import StoreError, Unreachable
 from roce.fabric import Fabric
 from roce.model import DeviceFacts, Facts, Finding, Site, State, Verdict
+from roce.ring import Ring
 from rocediag import http, recording
 from rocediag.exposition import Exposition
 from rocediag.http import serve, status
@@ -38,6 +39,7 @@ class Daemon:
     """A small service: what the HTTP side asks, and nothing behind it."""
 
     version = "0.1.0"
+    ring = Ring(1)
     started_at = 100.0
     raw_metrics = False
 

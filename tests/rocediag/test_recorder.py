@@ -45,6 +45,48 @@ def test_a_stream_becomes_a_capture_with_batches_in_order_of_time(tmp_path: Path
     assert recorded == Recorded(batches=4, facts=1, dropped=3, complete=True)
 
 
+def test_one_that_may_not_grow_ends_and_is_a_whole_capture(tmp_path: Path) -> None:
+    def noise() -> Iterator[bytes]:
+        yield line(fabric=FABRIC)
+        for at in range(100_000):
+            yield batch(100.0 * at, f"{hash(at) * 7919 % 10**9:x}")
+
+    recorded = Recorded()
+    record(noise(), tmp_path, recorded, most_bytes=20_000)
+    assert recorded.full
+    assert not recorded.complete
+    assert len(samples(tmp_path)) == recorded.batches < 100_000
+    # A compressor holds some back.
+    assert (tmp_path / "samples.jsonl.gz").stat().st_size < 200_000
+
+
+def test_a_masked_one_names_nobody_and_its_parts_agree(tmp_path: Path) -> None:
+    fabric = {
+        "name": "acme",
+        "devices": [{"name": "acme1", "kind": "host", "role": "host"}],
+        "ports": [{"device": "acme1", "name": "mlx5_0/1"}],
+    }
+    told = {"ports": {"mlx5_0/1": {"mac": "b8:3f:d2:aa:bb:01"}}, "neighbours": []}
+    stream = [
+        line(fabric=fabric),
+        line(facts={"at": 1.0, "device": "acme1", "facts": told}),
+        batch(10.0, "acme1"),
+    ]
+    record(stream, tmp_path, Recorded(), masked=True)
+    (sample,) = samples(tmp_path)
+    assert sample["device"] == "host-01"
+    assert sample["values"] == {"x": [2**64 - 1]}
+    written = (tmp_path / "fabric.json").read_text() + (tmp_path / "facts.jsonl").read_text()
+    assert "acme" not in written
+    assert "b8:3f" not in written
+    assert written.count("host-01") == 3
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be written: No such file"):
+        record([line(fabric=FABRIC)], tmp_path / "gone", Recorded())
+
+
 def test_one_that_is_broken_off_is_a_whole_capture_until_then(tmp_path: Path) -> None:
     def broken() -> Iterator[bytes]:
         yield line(fabric=FABRIC)
