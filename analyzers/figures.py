@@ -15,6 +15,7 @@ SOURCES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "leaf_line": ((), ("prio_tx_bytes",)),
     "leaf_up": ((), ("prio_tx_bytes",)),
     "throttled": (("rp_cnp_handled",), ()),
+    "watchdog": ((), ("pfc_watchdog_storms", "pfc_watchdog_stormed")),
     "leaf_peak": ((), ("queue_peak_bytes",)),
     "leaf_marked": ((), ("ecn_marked_packets", "prio_tx_packets")),
     "line": (("prio_tx_bytes",), ("prio_rx_bytes",)),

@@ -150,6 +150,11 @@ class View:
         """Deepest that the queue towards this port was, in bytes."""
         return self.fabric.at_peer(self.fabric.rate("queue_peak_bytes"))
 
+    def _watchdog(self) -> Rates:
+        """Above 0 where the other end's PFC watchdog found the queue towards this port stormed."""
+        storms = self.fabric.rate("pfc_watchdog_storms")
+        return self.fabric.at_peer(np.fmax(storms, self.fabric.rate("pfc_watchdog_stormed")))
+
     def _leaf_marked(self) -> Rates:
         """Share of its packets that the queue towards this port marked, as its switch counts."""
         return self.fabric.at_peer(self._share("ecn_marked_packets", "prio_tx_packets"))

@@ -24,11 +24,19 @@ class TelemetryGap(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     between two polls; a restart takes one sample. A host that is shut down on purpose is one.
     """
 
+    sends: float = 0.01
+    """Share of line that a neighbour sends from which on counters that stand still are frozen
+    (starting value)."""
+
     named: ClassVar = ("switch", "host")
     formula: ClassVar = (
         ("judged", "each port that was known before and whose neighbour still is"),
         ("warning", "no port of the device is known any more"),
-        ("info", "the port's bytes, or its PFC, are not known any more"),
+        (
+            "warning",
+            "no byte moves on the device, while a neighbour sends to it ≥ {sends:%} of line",
+        ),
+        ("info", "the port's bytes, or its PFC, are not known any more, or stand still alone"),
         ("undecided", "a sample is late, by less than three polls"),
     )
     look: ClassVar = ("show_port", "show_log")
@@ -36,7 +44,7 @@ class TelemetryGap(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     per_device: ClassVar = True
     title: ClassVar = "telemetry gap"
     needs: ClassVar = ("hardest",)
-    helps: ClassVar = ("tx_bytes",)
+    helps: ClassVar = ("tx_bytes", "rx_bytes")
     shown: ClassVar = ("tx_bytes", "pfc_tx_frames")
 
     def known(self, view: View) -> Bools:
@@ -53,9 +61,19 @@ class TelemetryGap(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
         pfc_gone = self._gone(view, ("pfc_tx_frames", "pfc_tx_pause_seconds"))
         seen = np.isfinite(view.figure("tx_bytes"))
         alive = any_of(seen, fabric.device_of, len(fabric.devices))
-        found = levels(bytes_gone | pfc_gone, bytes_gone & ~alive)
+        still, moving = self._still(view)
+        moves = any_of(moving, fabric.device_of, len(fabric.devices))
+        found = levels(bytes_gone | pfc_gone | still, (bytes_gone & ~alive) | (still & ~moves))
         # Between a sample that is late and one that is gone it is neither.
         return undecided(found, np.isnan(view.figure("tx_bytes")))
+
+    def _still(self, view: View) -> tuple[Bools, Bools]:
+        """Say where no byte is counted though the other end sends some, and where bytes are."""
+        fabric = view.fabric
+        sent, got = view.figure("tx_bytes"), view.figure("rx_bytes")
+        line = fabric.at_peer(sent * 8) / fabric.speed
+        moving: Bools = (sent > 0) | (got > 0)
+        return (sent == 0) & (got == 0) & (line >= self.sends), moving
 
     def _gone(self, view: View, names: tuple[str, ...]) -> Bools:
         """Say where none of some signals is known now, and the newest is late."""
@@ -78,6 +96,11 @@ class TelemetryGap(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
             return (
                 f"{words.place(where.place)} gives no figures any more, while "
                 f"{words.peer(where) if where.place.port else 'its neighbours'} still does"
+            )
+        if figures["tx_bytes"] == 0:
+            return (
+                f"the counters of {words.place(where.place)} stand still, while "
+                f"{words.peer(where) if where.place.port else 'its neighbours'} sends to it"
             )
         return f"{words.place(where.place)} does not tell its PFC any more"
 
