@@ -9,10 +9,11 @@ import importlib
 import pkgutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import msgspec
 import numpy as np
+from msgspec import Meta
 
 from analyzers.figures import signals_of
 from analyzers.view import View
@@ -39,6 +40,16 @@ class Where:
     peer_platform: str
     is_host: bool
     site: Site
+
+
+Share = Annotated[float, Meta(ge=0, le=1)]
+"""A threshold that is a share of something."""
+
+Amount = Annotated[float, Meta(ge=0, lt=1e18)]
+"""A threshold that is an amount or a rate, in base units."""
+
+Count = Annotated[int, Meta(ge=0, lt=1_000_000)]
+"""A threshold that is a number of things."""
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -7,10 +7,11 @@ that they mean the same at 1 s and at 30 s.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 import numpy as np
+from msgspec import Meta
 from numpy.typing import NDArray
 
 from roce.model import Bools, Floats, Ints, Levels
@@ -45,16 +46,16 @@ _STATE = np.dtype(
 class Patience(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How many samples make a finding, and how many end it."""
 
-    open_samples: int = 2
+    open_samples: Annotated[int, Meta(ge=1, le=32)] = 2
     """Samples of a level, among the last ``window_samples``, that make it a severity."""
 
-    window_samples: int = 10
+    window_samples: Annotated[int, Meta(ge=1, le=32)] = 10
     """Samples looked back on; 32 at most."""
 
-    clear_samples: int = 3
+    clear_samples: Annotated[int, Meta(ge=1, le=200)] = 3
     """Good samples, none bad between them, that end it."""
 
-    reopen_samples: int = 20
+    reopen_samples: Annotated[int, Meta(ge=0, le=200)] = 20
     """Samples after its end within which it is the same trouble when it comes back."""
 
 

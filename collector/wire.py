@@ -24,6 +24,9 @@ BILLION: Final = 10**9
 LONGEST_REASON: Final = 200
 """Characters of a reason that are shown: what was sent may be quoted in it."""
 
+LAST: Final = 7_258_118_400.0
+"""The year 2200, in unix seconds: what is later is no time of a sample."""
+
 _STATES: Final = frozenset(s.value for s in State)
 
 
@@ -107,8 +110,8 @@ def decode_batch(data: bytes | Mapping[str, Any]) -> Batch:
         raise DataError(f"not a batch: {_reason(error)}") from error
     if wire.v != VERSION:
         raise DataError(f"not a batch: version {wire.v}, only {VERSION} can be read")
-    if not math.isfinite(wire.at):
-        raise DataError("not a batch: `at` is no time")
+    if not abs(wire.at) < LAST:
+        raise DataError("not a batch: `at` is no time before the year 2200")
     if len(set(wire.ports)) != len(wire.ports):
         raise DataError("not a batch: a port stands twice in `ports`")
     states = {

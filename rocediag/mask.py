@@ -11,6 +11,7 @@ NUMBERS: Final = frozenset({"values", "ats", "rates", "figures"})
 NAMED: Final = {"epoch": "epoch", "chassis": "chassis", "aliases": "alias", "address": "address"}
 """Keys whose strings name something, whatever they look like."""
 
+_WORD = re.compile(r"[\w.-]+")
 _MAC = re.compile(r"(?<![0-9A-Fa-f:])[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2}){5}(?![0-9A-Fa-f:-])")
 _IP = re.compile(r"[0-9A-Fa-f]*[:.][0-9A-Fa-f:.]+")
 _V4_MAPPED: Final = 0xFFFF << 32
@@ -31,10 +32,11 @@ class Mask:
     def __init__(self, devices: Iterable[tuple[str, str]]) -> None:
         """Take the names of devices, each with its role."""
         self._given: dict[tuple[str, str], str] = {}
-        names = {name: self._new(role or "device", name) for name, role in devices if name}
-        self._names = names
-        some = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
-        self._known = re.compile(rf"(?<![\w.-])(?:{some})(?![\w-])") if some else None
+        self._used: dict[str, int] = {}
+        self._names = {name: self._new(role or "device", name) for name, role in devices if name}
+        odd = [name for name in self._names if not _WORD.fullmatch(name)]
+        some = "|".join(re.escape(name) for name in sorted(odd, key=len, reverse=True))
+        self._odd = re.compile(some) if some else None
 
     def tree(self, value: Any, key: str = "") -> Any:
         """Give JSON with all names replaced."""
@@ -59,10 +61,15 @@ class Mask:
 
     def text(self, text: str) -> str:
         """Give a text with all names in it replaced."""
-        if self._known is not None:
-            text = self._known.sub(lambda found: self._names[found[0]], text)
+        if self._odd is not None:
+            text = self._odd.sub(lambda found: self._names[found[0]], text)
+        text = _WORD.sub(lambda found: self._word(found[0]), text)
         text = _MAC.sub(lambda found: self._mac(found[0]), text)
         return _IP.sub(lambda found: self._address(found[0]), text)
+
+    def _word(self, word: str) -> str:
+        bare = word.rstrip(".")
+        return self._names.get(word) or self._names.get(bare, bare) + word[len(bare) :]
 
     def _string(self, value: str, key: str) -> str:
         if value in self._names:
@@ -73,7 +80,7 @@ class Mask:
 
     def _new(self, kind: str, value: str) -> str:
         if (kind, value) not in self._given:
-            number = 1 + sum(1 for other, _ in self._given if other == kind)
+            self._used[kind] = number = self._used.get(kind, 0) + 1
             self._given[kind, value] = f"{kind}-{number:02}"
         return self._given[kind, value]
 

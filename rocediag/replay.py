@@ -16,6 +16,9 @@ from roce.fabric import Fabric
 from roce.model import Finding, Verdict
 from rocediag.faults import faults
 
+BACK = 10
+"""Intervals by which a batch must be behind for a clock to have been set back."""
+
 
 @dataclass(frozen=True, slots=True)
 class Judged:
@@ -79,6 +82,7 @@ def judge(folder: Path, rules: Mapping[str, Judgement] | None = None) -> Judged:
     facts = sorted(capture.facts(), key=lambda told: told.at)
     found: dict[str, Finding] = {}
     at: float | None = None
+    back = BACK * float(fabric.interval_seconds.max(initial=1.0))
 
     def tick(now: float) -> None:
         while facts and facts[0].at <= now:
@@ -89,9 +93,15 @@ def judge(folder: Path, rules: Mapping[str, Judgement] | None = None) -> Judged:
         if at is not None and batch.at > at:
             tick(at)
         fabric.fold(batch)
-        at = batch.at if at is None else max(at, batch.at)
+        # What is a little late belongs to the last moment; far behind it a clock was set back.
+        at = batch.at if at is None or batch.at < at - back else max(at, batch.at)
     if at is None:
         raise DataError(f"{folder}: no sample in it can be used: {dict(capture.bad_lines)}")
     tick(at)
     findings = sorted(found.values(), key=lambda finding: (finding.began_at, finding.id))
-    return Judged(findings, judge_.verdict(), capture.bad_lines)
+    passed_over = {
+        "of a device that fabric.json does not name": fabric.counts.unknown_devices,
+        "older than what was known": fabric.counts.late,
+    }
+    unused = capture.bad_lines | {why: count for why, count in passed_over.items() if count}
+    return Judged(findings, judge_.verdict(), unused)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from analyzers import words
-from analyzers.rule import Audit, Check, Figures, Where
+from analyzers.rule import Audit, Check, Count, Figures, Where
 from roce.fabric import Fabric
 from roce.model import End, Gid, Place, PortFacts
 
@@ -28,7 +28,7 @@ class GidMismatch(Audit, frozen=True, kw_only=True, forbid_unknown_fields=True):
     over IPv6 alone has no such entry by design: turn this off there.
     """
 
-    fleet: int = 3
+    fleet: Count = 3
     """Ports of one name that must be known before an index can be odd; more than half of them
     must agree (of two none is odd)."""
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from analyzers import words
 from analyzers.hostfigures import kin, ports, usual
-from analyzers.rule import Audit, Check, Figures, Where
+from analyzers.rule import Audit, Check, Count, Figures, Where
 from roce.fabric import Fabric
 from roce.model import Place
 
@@ -22,7 +22,7 @@ class MtuMismatch(Audit, frozen=True, kw_only=True, forbid_unknown_fields=True):
     face the same role. A port of a host that has others in the fabric is not judged.
     """
 
-    fleet: int = 3
+    fleet: Count = 3
     """Ports alike that must be known before one can be odd; more than half must agree (of two none
     is odd)."""
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from analyzers import words
 from analyzers.hostfigures import kin, ports, usual
-from analyzers.rule import Audit, Check, Figures, Where
+from analyzers.rule import Audit, Check, Count, Figures, Where
 from roce.fabric import Fabric
 from roce.model import PortFacts
 
@@ -22,7 +22,7 @@ class SpeedDegraded(Audit, frozen=True, kw_only=True, forbid_unknown_fields=True
     role, platform and port name, and by what a switch's port faces.
     """
 
-    fleet: int = 3
+    fleet: Count = 3
     """Ports alike that must be known before one can be odd; more than half must agree (of two none
     is odd)."""
 

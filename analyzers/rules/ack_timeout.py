@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from analyzers import words
-from analyzers.rule import Figures, Rule, Where, levels, undecided
+from analyzers.rule import Amount, Figures, Rule, Share, Where, levels, undecided
 from analyzers.view import View
 from roce.model import Levels
 from roce.signals import Scope
@@ -21,11 +21,11 @@ class AckTimeout(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     longer than the timer runs it out too, so that nothing is said while one is.
     """
 
-    noted: float = 1.0
+    noted: Amount = 1.0
     """Timeouts a second that are noted (a public NIC health monitor warns of them; here a few
     follow every loss, long after the drop that caused them)."""
 
-    held: float = 0.5
+    held: Share = 0.5
     """Share of time for which a queue anywhere may be held before timeouts say nothing of
     their own (starting value)."""
 

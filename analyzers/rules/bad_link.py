@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from analyzers import words
-from analyzers.rule import Figures, Rule, Where, levels, undecided
+from analyzers.rule import Amount, Figures, Rule, Share, Where, levels, undecided
 from analyzers.view import View
 from roce.model import Levels
 from roce.signals import Scope
@@ -22,11 +22,11 @@ class BadLink(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     while a link comes up or goes down are that link's flap.
     """
 
-    warning: float = 1e-7
+    warning: Amount = 1e-7
     """Corrupted packets as a share of those received that are a warning: a link within the
     bit error rate of 1e-12 that Ethernet allows corrupts 3e-8 of 4 KB packets."""
 
-    critical: float = 1e-4
+    critical: Share = 1e-4
     """Share that is critical: go-back-N loses about half its throughput at 1e-3."""
 
     named: ClassVar = ("switch", "host")

@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from analyzers import words
-from analyzers.rule import Figures, Rule, Where, levels, undecided
+from analyzers.rule import Amount, Figures, Rule, Share, Where, levels, undecided
 from analyzers.view import View
 from roce.model import Bools, Ints, Levels, Mode
 
@@ -25,33 +25,33 @@ class CnpFlood(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ECN is not judged.
     """
 
-    warning: float = 0.3
+    warning: Share = 0.3
     """Share of received RDMA packets marked that is a warning. The usual 5 % is refuted by
     simulated healthy collectives, which mark up to a quarter of their packets for minutes."""
 
-    critical: float = 0.5
+    critical: Share = 0.5
     """Share of received RDMA packets marked that is critical (starting value)."""
 
-    full: float = 0.8
+    full: Share = 0.8
     """Share of line received above which marking is congestion control doing its work (starting
     value)."""
 
-    paused: float = 0.01
+    paused: Share = 0.01
     """Share of time the leaf may hold what feeds it; above, it is a congestion that marks
     (the share from which a queue counts as held)."""
 
-    shallow_bytes_at_100g: float = 250e3
+    shallow_bytes_at_100g: Amount = 250e3
     """Deepest the leaf's queue may be where that is measured; below it marks come too soon.
     Scaled by speed (as `ecn_too_early` has it)."""
 
-    by_leaf: float = 0.5
+    by_leaf: Share = 0.5
     """Share of the marks that the leaf must have made where it counts them (most of them)."""
 
-    elsewhere: float = 0.25
+    elsewhere: Share = 0.25
     """Share of all CNPs that slow hosts down behind a leaf that pauses them or whose uplinks
     are full; above, it is those congestions that mark (starting value)."""
 
-    floor_packets: float = 1000.0
+    floor_packets: Amount = 1000.0
     """RDMA packets a second below which a share means nothing (starting value)."""
 
     named: ClassVar = ("host",)

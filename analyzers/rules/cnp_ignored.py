@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from analyzers import words
-from analyzers.rule import Figures, Rule, Where, levels, undecided
+from analyzers.rule import Amount, Figures, Rule, Share, Where, levels, undecided
 from analyzers.view import View
 from roce.model import Levels, Mode
 from roce.signals import Scope
@@ -18,13 +18,13 @@ class CnpIgnored(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ignore all by design.
     """
 
-    warning: float = 0.1
+    warning: Share = 0.1
     """Share of received CNPs that are ignored that is a warning (starting value)."""
 
-    critical: float = 0.9
+    critical: Share = 0.9
     """Share of received CNPs that are ignored that is critical (starting value)."""
 
-    floor: float = 33.0
+    floor: Amount = 33.0
     """CNPs a second below which a share means nothing (1,000 in 30 s)."""
 
     named: ClassVar = ("host",)

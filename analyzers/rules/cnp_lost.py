@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from analyzers import words
-from analyzers.rule import Figures, Rule, Where, levels, undecided
+from analyzers.rule import Amount, Figures, Rule, Where, levels, undecided
 from analyzers.view import View
 from roce.model import Levels, Mode
 from roce.signals import Scope
@@ -19,7 +19,7 @@ class CnpLost(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     without ECN sends no CNPs.
     """
 
-    warning: float = 1.0
+    warning: Amount = 1.0
     """Packets dropped a second on the priority of CNPs that are a warning (starting value)."""
 
     named: ClassVar = ("switch",)

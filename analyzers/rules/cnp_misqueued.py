@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from analyzers import words
-from analyzers.rule import Figures, Rule, Where, levels, undecided
+from analyzers.rule import Amount, Figures, Rule, Where, levels, undecided
 from analyzers.view import View
 from roce.model import Bools, Levels, Mode, Rates
 from roce.signals import Scope
@@ -22,12 +22,12 @@ class CnpMisqueued(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     every host.
     """
 
-    warning: float = 0.25
+    warning: Amount = 0.25
     """Packets sent on the CNP priority, as a share of CNPs sent, below which it is a warning
     (a half at first; single samples of healthy fabrics come down to that, as few CNPs are
     counted a moment apart)."""
 
-    floor: float = 33.0
+    floor: Amount = 33.0
     """CNPs sent a second below which a share means nothing (1,000 in 30 s)."""
 
     named: ClassVar = ("host",)

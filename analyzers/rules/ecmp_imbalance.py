@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from analyzers import words
-from analyzers.rule import Figures, Rule, Where, levels, undecided
+from analyzers.rule import Figures, Rule, Share, Where, levels, undecided
 from analyzers.view import View
 from roce.model import Levels
 
@@ -19,10 +19,10 @@ class EcmpImbalance(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True)
     is down leaves nothing to balance.
     """
 
-    full: float = 0.9
+    full: Share = 0.9
     """Mean share of line from which on an uplink counts as full (starting value)."""
 
-    idle: float = 0.5
+    idle: Share = 0.5
     """Mean share of line that no sibling may exceed (starting value; the hottest at 1.5 times the
     mean, as is usual, is true of most healthy fabrics)."""
 

@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from analyzers import words
-from analyzers.rule import Figures, Rule, Where, levels, undecided
+from analyzers.rule import Figures, Rule, Share, Where, levels, undecided
 from analyzers.view import View
 from roce.model import Levels, Mode
 
@@ -18,11 +18,11 @@ class EcnAfterPfc(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     itself held passes on what it gets. Where marks are not counted, nothing is said.
     """
 
-    warning: float = 0.05
+    warning: Share = 0.05
     """Share of time a feeding queue is held that is a warning (starting value for pauses that
     switches make)."""
 
-    marks: float = 0.002
+    marks: Share = 0.002
     """Share of the switch's lossless packets marked at or below which it counts as marking
     nothing: switches that pause and mark as they should mark 1 % and more."""
 

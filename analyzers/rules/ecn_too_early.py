@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from analyzers import words
-from analyzers.rule import Figures, Rule, Where, levels, undecided
+from analyzers.rule import Amount, Figures, Rule, Share, Where, levels, undecided
 from analyzers.view import View
 from roce.model import Levels
 
@@ -18,14 +18,14 @@ class EcnTooEarly(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     else clears misses bursts, and what then looks shallow marks only now and then.
     """
 
-    marked: float = 0.02
+    marked: Share = 0.02
     """Share of packets marked that is too much for a shallow queue (starting value)."""
 
-    shallow_bytes_at_100g: float = 250e3
+    shallow_bytes_at_100g: Amount = 250e3
     """Deepest a queue may have been to count as shallow, scaled by speed: healthy thresholds
     begin to mark at 400 kB at 100 Gb/s (HPCC's DCQCN baseline)."""
 
-    floor_packets: float = 1000.0
+    floor_packets: Amount = 1000.0
     """Packets a second below which a share means nothing (starting value)."""
 
     named: ClassVar = ("switch",)

@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from analyzers import words
-from analyzers.rule import Figures, Rule, Where, levels, undecided
+from analyzers.rule import Amount, Figures, Rule, Share, Where, levels, undecided
 from analyzers.view import View
 from roce.model import Levels, Mode
 from roce.signals import Scope
@@ -19,14 +19,14 @@ class EcnWithoutCnp(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True)
     none at all are not. Fabrics that mean PFC without ECN send none by design.
     """
 
-    marks_per_second: float = 33.0
+    marks_per_second: Amount = 33.0
     """Marked packets a second from which on no CNP at all is a fault (1,000 in 30 s)."""
 
-    marked_info: float = 0.01
+    marked_info: Share = 0.01
     """Share of RDMA packets marked from which on it is noted that nobody is told (starting
     value)."""
 
-    marked: float = 0.05
+    marked: Share = 0.05
     """Share of RDMA packets marked from which on it does harm: a sender that is not told keeps
     a queue standing, which marks far more than the percent or two of a healthy burst."""
 

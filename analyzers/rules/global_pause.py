@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from analyzers import words
-from analyzers.rule import Figures, Rule, Where, levels, undecided
+from analyzers.rule import Figures, Rule, Share, Where, levels, undecided
 from analyzers.view import View
 from roce.model import Bools, Levels, Mode
 from roce.signals import Scope
@@ -21,10 +21,10 @@ class GlobalPause(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     nothing on a port whose PFC frames move as well.
     """
 
-    warning: float = 0.01
+    warning: Share = 0.01
     """Share of time paused that is a warning (starting value)."""
 
-    critical: float = 0.10
+    critical: Share = 0.10
     """Share of time paused that is critical (starting value)."""
 
     named: ClassVar = ("host", "switch")

@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from analyzers import words
-from analyzers.rule import Figures, Rule, Where, levels, undecided
+from analyzers.rule import Count, Figures, Rule, Share, Where, levels, undecided
 from analyzers.view import PAUSED, View
 from roce.model import Bools, Levels, Mode
 
@@ -27,32 +27,32 @@ class Incast(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     paused feeders tell.
     """
 
-    full: float = 0.9
+    full: Share = 0.9
     """Share of line from which on the egress counts as full (starting value)."""
 
-    marked_info: float = 0.01
+    marked_info: Share = 0.01
     """Share of marked packets that is information (starting value)."""
 
-    marked: float = 0.10
+    marked: Share = 0.10
     """Share of marked packets that, with pauses, is a warning on a full line (starting value)."""
 
-    flooded: float = 0.6
+    flooded: Share = 0.6
     """Share of marked packets that shows a standing queue even where the line had gaps between
     pauses. Simulated incasts mark 0.5 to 0.85 of their packets, one sample in three on a full
     line; synchronised collectives mark at most 0.55, in a sample now and then."""
 
-    standing: float = 0.2
+    standing: Share = 0.2
     """Share of line below which marks show no standing queue: what a stopped queue lets through
     is all marked, and next to nothing (starting value)."""
 
-    paused: float = 0.01
+    paused: Share = 0.01
     """Share of time a feeding queue must be held (starting value)."""
 
-    critical: float = 0.2
+    critical: Share = 0.2
     """Share of time a feeding queue is held that is critical (starting value for pauses that
     switches make)."""
 
-    feeders: int = 2
+    feeders: Count = 2
     """Feeding ports that must be held where the fabric marks nothing by design (the fewest that can
     be an incast)."""
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from analyzers import words
 from analyzers.hostfigures import any_of
-from analyzers.rule import Figures, Rule, Where, levels, undecided
+from analyzers.rule import Figures, Rule, Share, Where, levels, undecided
 from analyzers.view import PAUSED, View
 from roce.model import Bools, Levels, Mode
 
@@ -22,15 +22,15 @@ class LocalBuffer(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     cabled port of the switch are known.
     """
 
-    warning: float = 0.05
+    warning: Share = 0.05
     """Share of time a feeding queue is held that is a warning (starting value for pauses that
     switches make)."""
 
-    busy: float = 0.6
+    busy: Share = 0.6
     """Share of line from which on an egress counts as congested: with bursts, pauses were seen
     from 70 % on where nothing marks."""
 
-    marks: float = 0.01
+    marks: Share = 0.01
     """Share of packets marked from which on an egress counts as congested: the level from which
     an incast is noted. Bursts that cause pauses marked 3.6 % and more."""
 

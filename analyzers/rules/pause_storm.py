@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from analyzers import words
-from analyzers.rule import Figures, Rule, Where, levels, undecided
+from analyzers.rule import Figures, Rule, Share, Where, levels, undecided
 from analyzers.view import View
 from roce.model import Levels
 
@@ -20,11 +20,11 @@ class PauseStorm(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     watchdog drops or ignores pauses, the counters may stop although the storm goes on.
     """
 
-    storm: float = 0.5
+    storm: Share = 0.5
     """Share of time the leaf's queue is held that makes a storm. A NIC that hangs pauses for
     good; a slow one leaves gaps. NICs' own watchdogs act after 100 ms of standstill."""
 
-    idle: float = 0.01
+    idle: Share = 0.01
     """Share of line received below which the NIC takes nothing (the second half of the storm
     test of US patent application 18/510,315: pauses sent, and no data received)."""
 

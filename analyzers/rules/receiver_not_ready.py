@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from analyzers import words
-from analyzers.rule import Figures, Rule, Where, levels, undecided
+from analyzers.rule import Amount, Figures, Rule, Share, Where, levels, undecided
 from analyzers.view import View
 from roce.model import Levels
 from roce.signals import Scope
@@ -22,11 +22,11 @@ class ReceiverNotReady(Rule, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     False alarms: a few at the start of a job are normal, and a retry alone loses nothing.
     """
 
-    warning: float = 1.0
+    warning: Amount = 1.0
     """Packets dropped a second for want of a receive request that are a warning (starting
     value; equal to retries at the senders)."""
 
-    accounted: float = 0.5
+    accounted: Share = 0.5
     """Share of all retries that measured receivers must account for; below it some receiver is
     not measured. The two ends are polled at different moments, so that it is well below one."""
 

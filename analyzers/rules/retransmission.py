@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from analyzers import words
-from analyzers.rule import Figures, Rule, Where, levels, undecided
+from analyzers.rule import Amount, Figures, Rule, Share, Where, levels, undecided
 from analyzers.view import View
 from roce.model import Levels
 from roce.signals import Scope
@@ -20,13 +20,13 @@ class Retransmission(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True
     count it but senders get no NAK; a job that is killed gives a burst.
     """
 
-    warning: float = 1e-6
+    warning: Amount = 1e-6
     """Sequence errors as a share of packets sent that are a warning (starting value)."""
 
-    critical: float = 1e-4
+    critical: Share = 1e-4
     """Share that is critical (starting value)."""
 
-    floor_packets: float = 1000.0
+    floor_packets: Amount = 1000.0
     """RDMA packets a second below which a share means nothing (starting value)."""
 
     named: ClassVar = ("host",)

@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from analyzers import words
-from analyzers.rule import Figures, Rule, Where, levels, undecided
+from analyzers.rule import Figures, Rule, Share, Where, levels, undecided
 from analyzers.view import View
 from roce.model import Levels
 
@@ -19,13 +19,13 @@ class SlowReceiver(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     False alarms: a NIC that pauses while it receives at line rate is merely told as info.
     """
 
-    warning: float = 0.01
+    warning: Share = 0.01
     """Share of time the leaf's queue is held that is a warning (starting value)."""
 
-    critical: float = 0.10
+    critical: Share = 0.10
     """Share of time the leaf's queue is held that is critical (starting value)."""
 
-    full: float = 0.8
+    full: Share = 0.8
     """Share of line received from which on the NIC counts as busy rather than slow (starting
     value)."""
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from analyzers import words
 from analyzers.hostfigures import roles, share_of_others
-from analyzers.rule import Figures, Rule, Where, levels, undecided
+from analyzers.rule import Figures, Rule, Share, Where, levels, undecided
 from analyzers.view import View
 from roce.model import Levels, Rates
 from roce.signals import Scope
@@ -23,13 +23,13 @@ class TcpFallback(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     so does a storage host that is given the role of the others: give it a role of its own.
     """
 
-    critical: float = 0.10
+    critical: Share = 0.10
     """Share of bytes that are RDMA below which it is critical (starting value)."""
 
-    usual: float = 0.50
+    usual: Share = 0.50
     """Share of bytes that are RDMA from which on RDMA counts as usual (starting value)."""
 
-    floor: float = 0.05
+    floor: Share = 0.05
     """Share of line below which the figure means nothing (starting value)."""
 
     named: ClassVar = ("host",)

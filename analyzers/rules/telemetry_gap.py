@@ -6,7 +6,7 @@ import numpy as np
 
 from analyzers import words
 from analyzers.hostfigures import any_of
-from analyzers.rule import Figures, Rule, Where, levels, undecided
+from analyzers.rule import Figures, Rule, Share, Where, levels, undecided
 from analyzers.view import View
 from roce.fabric import STALE_AFTER
 from roce.model import Bools, Floats, Levels
@@ -24,7 +24,7 @@ class TelemetryGap(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     between two polls; a restart takes one sample. A host that is shut down on purpose is one.
     """
 
-    sends: float = 0.01
+    sends: Share = 0.01
     """Share of line that a neighbour sends from which on counters that stand still are frozen
     (starting value)."""
 

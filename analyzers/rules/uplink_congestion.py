@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from analyzers import words
-from analyzers.rule import Figures, Rule, Where, levels, undecided
+from analyzers.rule import Figures, Rule, Share, Where, levels, undecided
 from analyzers.view import View
 from roce.model import Levels
 
@@ -17,15 +17,15 @@ class UplinkCongestion(Rule, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     False alarms: a job that sends at its limit for a moment; the mean over the window counts.
     """
 
-    busy: float = 0.65
+    busy: Share = 0.65
     """Mean share of line that every uplink must reach. The starting value of 0.7 is what ECN just
     held in a simulated fabric that was oversubscribed two to one; healthy ones stayed below
     0.55."""
 
-    marked: float = 0.01
+    marked: Share = 0.01
     """Mean share of packets marked that every uplink must reach (starting value)."""
 
-    critical: float = 0.10
+    critical: Share = 0.10
     """Share of time a host-facing queue is held because of it that is critical (starting
     value)."""
 

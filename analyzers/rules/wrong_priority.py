@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from analyzers import words
-from analyzers.rule import Figures, Rule, Where, levels, undecided
+from analyzers.rule import Figures, Rule, Share, Where, levels, undecided
 from analyzers.view import View
 from roce.model import Levels
 from roce.signals import Scope
@@ -19,13 +19,13 @@ class WrongPriority(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True)
     more, never less, so the share is of RDMA bytes, not of all bytes.
     """
 
-    warning: float = 0.9
+    warning: Share = 0.9
     """Share of RDMA bytes on lossless priorities below which it is a warning (starting value)."""
 
-    critical: float = 0.1
+    critical: Share = 0.1
     """Share of RDMA bytes on lossless priorities below which it is critical (starting value)."""
 
-    floor: float = 0.001
+    floor: Share = 0.001
     """Share of line sent as RDMA below which the figure means nothing (starting value)."""
 
     named: ClassVar = ("host",)

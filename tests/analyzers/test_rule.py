@@ -1,5 +1,6 @@
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -70,3 +71,24 @@ def test_the_highest_level_that_holds_is_the_level() -> None:
 def test_only_what_is_fine_becomes_undecided() -> None:
     found = np.array([[3, 1, 0, 0]], dtype=np.int8)
     assert undecided(found, np.array([True, True, True, False])).tolist() == [[3, 1, -1, 0]]
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf"), -1.0, 1e30])
+@pytest.mark.parametrize(
+    ("kind", "field"),
+    [(kind, f) for kind in discover().values() for f in msgspec.structs.fields(kind)],
+    ids=lambda value: getattr(value, "name", None) or value.key(),
+)
+def test_no_threshold_takes_what_would_silence_or_flood_it(
+    kind: type[Judgement], field: msgspec.structs.FieldInfo, wrong: float
+) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert({field.name: wrong}, kind)
+
+
+def test_a_share_is_at_most_all_and_defaults_are_in_their_bounds() -> None:
+    for kind in discover().values():
+        table = {f.name: f.default for f in msgspec.structs.fields(kind)}
+        assert msgspec.convert(table, kind) == kind()
+    with pytest.raises(msgspec.ValidationError, match=r"<= 1\.0"):
+        msgspec.convert({"storm": 50.0}, discover()["pause_storm"])

@@ -65,6 +65,13 @@ def test_figures_and_what_is_nobodys_name_stay() -> None:
     assert it.tree({"epoch": "boot-7", "n": None}) == {"epoch": "epoch-01", "n": None}
 
 
+def test_odd_names_and_many_names_are_found_too() -> None:
+    it = Mask([("a b:c", "leaf"), *((f"gpu{n}", "host") for n in range(20_000))])
+    assert it.text("a b:c holds gpu19999, gpu7. And gpu20000") == (
+        "leaf-01 holds host-20000, host-08. And gpu20000"
+    )
+
+
 def test_a_site_without_devices_has_no_names() -> None:
     assert of_fabric({}).text("gpu1") == "gpu1"
     assert of_fabric({"devices": [{"name": "x1", "kind": "host"}]}).text("x1") == "host-01"

@@ -139,3 +139,31 @@ def test_every_setting_that_cannot_be_used_is_told_with_the_nearest() -> None:
         "pause_storm.storm is set already",
     ):
         assert any(said in line for line in lines), said
+
+
+def test_a_line_of_the_far_future_costs_only_itself(tmp_path: Path) -> None:
+    good = [quiet(10.0 * n, d, n) for n in range(1, 40) for d in ("leaf1", "gpu01")]
+    plain = judge(capture(tmp_path, good, [])).verdict
+    for wrong in (1e11, 1e300, -1e12):
+        told = judge(capture(tmp_path, [*good[:20], quiet(wrong, "leaf1", 3), *good[20:]], []))
+        assert told.verdict == plain
+        assert sum(told.bad_lines.values()) == 1
+
+
+def test_a_clock_that_steps_back_ends_nothing(tmp_path: Path) -> None:
+    first = [quiet(1e6 + 10.0 * n, d, n) for n in range(1, 20) for d in ("leaf1", "gpu01")]
+    after = [quiet(10.0 * n, d, 20 + n) for n in range(1, 40) for d in ("leaf1", "gpu01")]
+    facts = [{"at": 200.0, "device": "gpu01", "facts": gids("RoCE v1")}]
+    told = judge(capture(tmp_path, [*first, *after], facts))
+    assert told.verdict.to_at == 390.0
+    assert told.bad_lines == {}
+
+
+def test_what_is_passed_over_is_told(tmp_path: Path) -> None:
+    good = [quiet(10.0 * n, d, n) for n in range(1, 20) for d in ("leaf1", "gpu01")]
+    strange = [quiet(185.0, "leaf1", 1), {**quiet(200.0, "leaf1", 1), "device": "leaf9"}]
+    told = judge(capture(tmp_path, [*good, *strange], []))
+    assert told.bad_lines == {
+        "of a device that fabric.json does not name": 1,
+        "older than what was known": 1,
+    }
