@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 from roce.errors import ConfigError
+from rocediag.addresses import HIDDEN, without_password
 from rocediag.config import trees
 from rocediag.mask import Mask
 
@@ -19,13 +20,6 @@ SECRET: Final = re.compile(
     "pass|secret|token|community|credential|api_?key|auth|headers|private", re.IGNORECASE
 )
 """Keys whose values are never packed, but for the names of files (`..._file`)."""
-
-HIDDEN: Final = "***"
-
-_USERINFO = re.compile(r"(?<=://)[^/@\s]*(?:@[^/@\s]*)*(?=@)")
-_QUERY = re.compile(
-    r"(?<=[?&])([^=&\s]*(?:pass|secret|token|key)[^=&\s]*)=[^&\s\"]*", re.IGNORECASE
-)
 
 
 def write(path: Path, parts: Mapping[str, bytes]) -> None:
@@ -59,12 +53,7 @@ def without_secrets(value: Any, key: str = "") -> Any:
         return {k: without_secrets(v, str(k)) for k, v in value.items()}
     if isinstance(value, list):
         return [without_secrets(each, key) for each in value]
-    return no_password(value) if isinstance(value, str) else value
-
-
-def no_password(text: str) -> str:
-    """Give a text whose addresses have no user, password or token in them."""
-    return _QUERY.sub(rf"\1={HIDDEN}", _USERINFO.sub(HIDDEN, text))
+    return without_password(value) if isinstance(value, str) else value
 
 
 def settings(path: Path) -> tuple[bytes, str | None]:

@@ -206,7 +206,8 @@ def _target(device: DeviceEntry, role: Role, entry: Entry) -> Target:
         name=device.name,
         kind=kind,
         role=role,
-        platform=device.platform or ("generic" if kind is DeviceKind.SWITCH else ""),
+        platform=device.platform
+        or ("generic" if kind is DeviceKind.SWITCH or snmp is not None else ""),
         address=device.address,
         snmp=snmp,
         sysfs=device.sysfs,

@@ -104,7 +104,7 @@ def sources(
             port=snmp.port,
             who=who,
             device=device,
-            profile=profiles[target.platform],
+            profile=profiles.get(target.platform, profiles["generic"]),
             client=client,
             site=config.site,
             metrics=metrics,

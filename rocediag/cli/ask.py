@@ -15,6 +15,7 @@ from urllib.request import OpenerDirector, ProxyHandler, build_opener
 import msgspec
 
 from roce.errors import ConfigError, DataError, Unreachable
+from rocediag.addresses import without_password
 from rocediag.cli import options
 from rocediag.cli.view import RulesView, StatusView
 
@@ -35,8 +36,11 @@ class Daemon:
 
     def __init__(self, url: str) -> None:
         if urlsplit(url).scheme not in {"http", "https"}:
-            raise ConfigError(f"{url}: not an address of the daemon: expected http://HOST:PORT")
+            raise ConfigError(
+                f"{without_password(url)}: not an address of the daemon: expected http://HOST:PORT"
+            )
         self.url = url.rstrip("/")
+        self.shown = without_password(self.url)
         # The daemon is near; a proxy of the environment is for what is far.
         self._opener: OpenerDirector = build_opener(ProxyHandler({}))
 
@@ -66,13 +70,14 @@ class Daemon:
             yield self._lines(answer)
 
     def _open(self, path: str, query: Mapping[str, str], patience: float | None) -> Any:
-        address = f"{self.url}{path}" + (f"?{urlencode(query)}" if query else "")
+        asked = path + (f"?{urlencode(query)}" if query else "")
+        address, shown = self.url + asked, self.shown + asked
         try:
             return self._opener.open(address, timeout=patience)
         except HTTPError as error:
             with error:
                 said = error.read(200).decode(errors="replace").strip().partition("\n")[0]
-            raise Unreachable(f"{address}: the daemon answers {error.code}: {said}") from error
+            raise Unreachable(f"{shown}: the daemon answers {error.code}: {said}") from error
         except (OSError, HTTPException) as error:
             raise self._lost(error) from error
 
@@ -87,7 +92,7 @@ class Daemon:
         why = getattr(error, "reason", error)
         why = getattr(why, "strerror", None) or str(why) or type(why).__name__
         return Unreachable(
-            f"no daemon answers at {self.url}: {why}; is rocediag.service running? "
+            f"no daemon answers at {self.shown}: {why}; is rocediag.service running? "
             "(--store URL reads what it left)"
         )
 
@@ -117,7 +122,7 @@ class Daemon:
         try:
             return msgspec.json.decode(content, type=kind)
         except msgspec.MsgspecError as error:
-            raise DataError(f"{self.url}: what answers there is no rocediag: {error}") from error
+            raise DataError(f"{self.shown}: what answers there is no rocediag: {error}") from error
 
 
 def stored_findings(url: str, state: str | None) -> list[bytes]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import msgspec
 
 from roce.errors import StoreError, Unreachable
+from rocediag.addresses import without_password
 from rocediag.cli import ask, show, text
 from rocediag.cli.view import FindingView, VerdictView
 
@@ -60,7 +61,7 @@ def _left(url: str, store: str, now: float) -> Picture:
     except StoreError as error:
         # That nobody answers is the news; why the store doesn't either comes after it.
         raise Unreachable(
-            f"no daemon answers at {url}, and its store cannot help\n{error}"
+            f"no daemon answers at {without_password(url)}, and its store cannot help\n{error}"
         ) from error
     if state is None:
         return Picture(None, findings, None, "daemon never ran with this store")

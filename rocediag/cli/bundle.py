@@ -56,6 +56,7 @@ def bundle(
     From the daemon; where it is dead, from its store and its configuration. Without secrets.
     """
     from rocediag import bundle as packing
+    from rocediag.addresses import without_password
     from rocediag.mask import Mask, of_fabric
 
     now = time.time()
@@ -70,7 +71,7 @@ def bundle(
         "python": sys.version.split()[0],
         "platform": f"{platform.system()} {platform.release()} {platform.machine()}",
         "at": now,
-        "missing": {name: packing.no_password(why) for name, why in missing.items()},
+        "missing": {name: without_password(why) for name, why in missing.items()},
     }
     parts["about.json"] = packing.dumped(about)
     if mask:
@@ -83,7 +84,7 @@ def bundle(
     path = output or Path(time.strftime("rocediag-bundle-%Y%m%dT%H%M%SZ.tar.gz", time.gmtime(now)))
     packing.write(path, parts)
     for name, why in sorted(missing.items()):
-        print(f"rocediag: without {name}: {packing.no_password(why)}", file=sys.stderr)
+        print(f"rocediag: without {name}: {without_password(why)}", file=sys.stderr)
     print(f"{path}: {path.stat().st_size} bytes; look into it before you send it")
 
 

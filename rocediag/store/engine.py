@@ -21,6 +21,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import NullPool
 
 from roce.errors import StoreError
+from rocediag.addresses import without_password
 
 BUSY_SECONDS = 15.0
 """How long a statement waits for another process's transaction; ours last milliseconds."""
@@ -62,11 +63,14 @@ class Address:
         """
         try:
             url = make_url(text)
-        except ArgumentError:
+        except (ArgumentError, ValueError):
             sentence = "the store's URL cannot be read: write sqlite:////path/to/findings.db"
             raise StoreError(sentence) from None
         backend = url.get_backend_name()
         shown = url.set(query={}).render_as_string(hide_password=True)
+        if "@" in (url.host or ""):
+            # What stands before the last @ may be the rest of a password.
+            shown = without_password(shown)
         if backend not in DRIVERS:
             raise StoreError(f"store {shown}: use sqlite or postgresql, not {backend}")
         if backend != "sqlite":

@@ -1,15 +1,13 @@
 import asyncio
-import shutil
-
-import pytest
 
 from benchmarks.bench_promql import READ, Ours, promql, run
 from benchmarks.fabricload import ONSET
 from roce.signals import SIGNALS, metric
+from tests.programs import program
 
 
-@pytest.mark.skipif(shutil.which("prometheus") is None, reason="prometheus is missing")
 def test_both_judge_what_is_served() -> None:
+    program("prometheus", "prometheus")
     ours = Ours(devices=8, ports=8)
     assert ours.load.culprits == 1
     for _ in range(ONSET):

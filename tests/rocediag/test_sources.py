@@ -102,6 +102,19 @@ async def test_each_device_has_the_source_that_its_tables_say(config: Config) ->
     ]
 
 
+async def test_a_host_that_is_asked_by_snmp_is_a_generic_one(tmp_path: Path) -> None:
+    text = '[[device]]\nname = "gpu01"\nrole = "host"\naddress = "127.0.0.1"\nsnmp = {}\n'
+    (tmp_path / "rocediag.toml").write_text(text)
+    config = load(tmp_path / "rocediag.toml")
+    (target,) = config.targets
+    assert target.platform == "generic"
+    who = identities(config, Secrets(tmp_path, {"ROCEDIAG_SNMP_COMMUNITY": "public"}))
+    async with SnmpClient() as client:
+        metrics = CollectorMetrics(CollectorRegistry())
+        (found,) = sources(config, load_profiles(), who, client, metrics)
+    assert isinstance(found, SnmpSource)
+
+
 class Quiet:
     """A source that says that it ran."""
 

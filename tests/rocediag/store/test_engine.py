@@ -9,6 +9,7 @@ from rocediag.store.engine import Access, Address
 @pytest.mark.parametrize(
     ("url", "shown"),
     [
+        ("postgresql://me:sec@ret@db/x", "postgresql://***@db/x"),
         ("sqlite:////var/lib/findings.db", "sqlite:////var/lib/findings.db"),
         ("postgresql://me:secret@db/x", "postgresql://me:***@db/x"),
         ("postgresql://db/x?password=secret", "postgresql://db/x"),

@@ -1,0 +1,22 @@
+import pytest
+
+from rocediag.addresses import without_password
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("postgresql://u:s3cr3t@h/n", "postgresql://***@h/n"),
+        ("postgresql://u:s3@cr3t@h/n", "postgresql://***@h/n"),
+        ("postgresql://u:s3/cr3t@h/n", "postgresql://***@h/n"),
+        ("http://u:s3cr3t@h:9946", "http://***@h:9946"),
+        ("ask http://u:s3cr3t@h/x?a=1 twice", "ask http://***@h/x?a=1 twice"),
+        ("https://h/x?token=s3cr3t&a=1", "https://h/x?token=***&a=1"),
+        ("https://h/x?a=1&db_password=s3cr3t", "https://h/x?a=1&db_password=***"),
+        ("sqlite:////var/lib/x.db", "sqlite:////var/lib/x.db"),
+        ("http://127.0.0.1:9946", "http://127.0.0.1:9946"),
+        ("someone@example is no address", "someone@example is no address"),
+    ],
+)
+def test_no_password_is_left_and_the_rest_is(text: str, shown: str) -> None:
+    assert without_password(text) == shown
