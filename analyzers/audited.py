@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
+from analyzers.around import booting
 from analyzers.incident import Candidate, Key
 from analyzers.rule import Audit
 from analyzers.watch import LOUD
@@ -32,12 +33,12 @@ class Audited:
         if fabric.facts_changes == self._seen_changes and now < self._again_at:
             return
         self._seen_changes = fabric.facts_changes
-        booting = dict(_booting(fabric, now))
-        self._again_at = min(booting.values(), default=float("inf"))
+        young = booting(fabric.facts, now, GRACE_SECONDS)
+        self._again_at = min(young.values(), default=float("inf"))
         unsaid = dict.fromkeys(self._open)
         for name, audit in self._audits.items():
             for check in audit.check(fabric):
-                if check.place.device in booting:
+                if check.place.device in young:
                     continue
                 key = (name, check.place.device, check.place.port, check.place.priority)
                 unsaid.pop(key, None)
@@ -60,13 +61,6 @@ class Audited:
         self._open[candidate.key] = replace(candidate, seen=False)
         self._seen_changes = -1
         return True
-
-
-def _booting(fabric: Fabric, now: float) -> Iterator[tuple[str, float]]:
-    """Give the devices that booted just now, and when their grace is over."""
-    for device, facts in fabric.facts.items():
-        if facts.boot_at is not None and facts.boot_at <= now < facts.boot_at + GRACE_SECONDS:
-            yield device, facts.boot_at + GRACE_SECONDS
 
 
 def _joined(before: Candidate | None, fresh: Candidate) -> Candidate:

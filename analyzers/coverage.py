@@ -81,7 +81,7 @@ class Coverage:
         if first is None or began is None:
             return first
         # The first sample counted in a span was due an interval before.
-        return max(first, began - float(self._fabric.interval_seconds.max(initial=0)))
+        return max(first, began - self._fabric.slowest_seconds)
 
     def share(self) -> float:
         """Give the share of all link ends that were measured; 0 without links."""

@@ -92,7 +92,7 @@ class Judge:
     def tick(self, now: float) -> list[Finding]:
         """Judge what is known at a time; give the findings that opened, changed or ended."""
         self.fabric.expire(now)
-        pace = float(self.fabric.interval_seconds.max(initial=0))
+        pace = self.fabric.slowest_seconds
         self.fabric.turn_windows(now, self._window * pace)
         view = View(self.fabric, self._falls.step(self.fabric))
         self.coverage.step(now)
@@ -118,7 +118,7 @@ class Judge:
             self._ledger.bonds,
             self._ledger.about_devices(now),
         )
-        pace = float(self.fabric.interval_seconds.max(initial=0))
+        pace = self.fabric.slowest_seconds
         groups = by_onset(groups, reach.branch, reach.devices, pace)
         groups = self.surroundings.heard(groups, self._ledger.open.keys(), now)
         changed = self._ledger.settle(groups, view, reach, now)

@@ -83,13 +83,9 @@ class Ledger:
 
     def _lately(self, now: float) -> Collection[Key]:
         """Give the keys of what ended just now."""
-        limit = now - REOPENS * self._pace
+        limit = now - REOPENS * self._fabric.slowest_seconds
         self._ended = {key: e for key, e in self._ended.items() if e[0] >= limit}
         return self._ended
-
-    @property
-    def _pace(self) -> float:
-        return float(self._fabric.interval_seconds.max(initial=0))
 
     # --- a tick ---------------------------------------------------------------------------
 
@@ -210,7 +206,7 @@ class Ledger:
         began_at = old.began_at if old else group.speaker.began_at
         found_at = _found_at(group.speaker, old)
         # What was noted long before it was loud did its harm from about then on.
-        onset = max(began_at, found_at - self._window_samples * self._pace)
+        onset = max(began_at, found_at - self._window_samples * self._fabric.slowest_seconds)
         told = old.victims if old else ()
         root = group.root
         resend = group.speaker.rule in LOSSES

@@ -277,9 +277,9 @@ class View:
 
         Where no switch counts marks, those that hosts receive anywhere stand for them.
         """
-        marked, sent = self.fabric.mean("ecn_marked_packets"), self.fabric.mean("prio_tx_packets")
-        own = np.where(sent == 0, np.float32(0), marked / sent)
-        if not np.isfinite(marked).any():
+        own = self.figure("lately_marked")
+        if not np.isfinite(self.fabric.mean("ecn_marked_packets")).any():
+            sent = self.fabric.mean("prio_tx_packets")
             own = np.where(np.isfinite(sent), self.figure("all_marked"), np.float32(np.nan))
         return own * self.figure("way")
 

@@ -36,6 +36,11 @@ def share(value: Figure) -> str:
     return f"{percent:.1f} %" if percent < 10 else f"{percent:.0f} %"
 
 
+def rate(value: Figure) -> str:
+    """Give how many a second; unknown is many, since a finding says that there are some."""
+    return f"{value:.0f}" if isinstance(value, int | float) else "many"
+
+
 def count(value: Figure, noun: str) -> str:
     """Give a number of things."""
     if not isinstance(value, int | float):

@@ -123,6 +123,11 @@ class Fabric:
         return self._rows.interval_seconds[: self.count]
 
     @property
+    def slowest_seconds(self) -> float:
+        """How often the row is due that is due least often; 0 without any."""
+        return float(self.interval_seconds.max(initial=0))
+
+    @property
     def peer(self) -> Ints:
         """The row at the other end of each row's cable, -1 where none is known."""
         if len(self._peer) != self.count:

@@ -45,8 +45,7 @@ class CnpLost(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def summary(self, where: Where, figures: Figures) -> str:
         """Name the port."""
-        drops = figures.get("cnp_drops")
-        rate = f"{drops:.0f}" if isinstance(drops, int | float) else "many"
+        rate = words.rate(figures.get("cnp_drops"))
         return f"{words.place(where.place)} drops {rate} packets a second on the priority of CNPs"
 
     def remedy(self, where: Where, figures: Figures) -> tuple[str, ...]:

@@ -61,8 +61,7 @@ class EcnWithoutCnp(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     def summary(self, where: Where, figures: Figures) -> str:
         """Name the host."""
-        marks = figures.get("np_ecn_marked_packets")
-        rate = f"{marks:.0f}" if isinstance(marks, int | float) else "many"
+        rate = words.rate(figures.get("np_ecn_marked_packets"))
         return (
             f"{words.place(where.place)} receives {rate} ECN-marked packets a second and sends "
             "no CNP, so its senders never slow down"

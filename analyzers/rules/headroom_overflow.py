@@ -38,8 +38,7 @@ class HeadroomOverflow(Rule, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     def summary(self, where: Where, figures: Figures) -> str:
         """Name the port."""
-        drops = figures.get("ingress_dropped_packets")
-        rate = f"{drops:.0f}" if isinstance(drops, int | float) else "many"
+        rate = words.rate(figures.get("ingress_dropped_packets"))
         return (
             f"{words.place(where.place)} pauses {words.peer(where)} and still drops {rate} packets "
             "a second at ingress: its headroom is too small"

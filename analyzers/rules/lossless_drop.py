@@ -43,8 +43,7 @@ class LosslessDrop(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def summary(self, where: Where, figures: Figures) -> str:
         """Name the port and the loss."""
-        drops = figures.get("lossless_drops")
-        rate = f"{drops:.0f}" if isinstance(drops, int | float) else "many"
+        rate = words.rate(figures.get("lossless_drops"))
         return f"{words.place(where.place)} drops {rate} packets a second on a lossless priority"
 
     def remedy(self, where: Where, figures: Figures) -> tuple[str, ...]:

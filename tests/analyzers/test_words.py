@@ -33,6 +33,11 @@ def test_things_are_counted(value: float | None, text: str) -> None:
     assert words.count(value, "port") == text
 
 
+@pytest.mark.parametrize(("value", "text"), [(0.4, "0"), (1234.5, "1234"), (None, "many")])
+def test_a_rate_that_is_not_known_is_many(value: float | None, text: str) -> None:
+    assert words.rate(value) == text
+
+
 def test_a_place_is_named_by_device_and_port() -> None:
     assert words.place(Place("leaf1", "Ethernet8")) == "leaf1:Ethernet8"
     assert words.place(Place("leaf1")) == "leaf1"
