@@ -10,16 +10,24 @@ from typing import Any, Final
 
 import msgspec
 import numpy as np
+from msgspec import inspect
 
+from alerts import sink
+from analyzers.rule import discover
 from roce.errors import ConfigError
 from rocediag.addresses import HIDDEN, without_password
 from rocediag.config import trees
 from rocediag.mask import Mask
+from rocediag.schema import File
 
 SECRET: Final = re.compile(
     "pass|secret|token|community|credential|api_?key|auth|headers|private", re.IGNORECASE
 )
 """Keys whose values are never packed, but for the names of files (`..._file`)."""
+
+
+_PATH = re.compile(r"(?:/|\./|\.\./|\$CREDENTIALS_DIRECTORY/)[^@?]*")
+_WEB_PATH = re.compile(r"(https?://[^/?\s]+)[/?]\S+", re.IGNORECASE)
 
 
 def write(path: Path, parts: Mapping[str, bytes]) -> None:
@@ -45,21 +53,53 @@ def write(path: Path, parts: Mapping[str, bytes]) -> None:
         raise ConfigError(f"{path}: cannot be written: {error.strerror}") from error
 
 
-def without_secrets(value: Any, key: str = "") -> Any:
-    """Give a tree of settings with nothing secret in it."""
+def known_keys() -> frozenset[str]:
+    """Give the names of all keys that the configuration has."""
+    found: set[str] = set()
+    kinds: list[Any] = [File, *sink.discover().values(), *discover().values()]
+    waiting = [inspect.type_info(kind) for kind in kinds]
+    while waiting:
+        told = waiting.pop()
+        if isinstance(told, inspect.StructType):
+            found.update(field.encode_name for field in told.fields)
+            waiting += [field.type for field in told.fields]
+        elif isinstance(told, inspect.UnionType):
+            waiting += told.types
+        elif isinstance(told, inspect.VarTupleType):
+            waiting.append(told.item_type)
+        elif isinstance(told, inspect.DictType):
+            waiting.append(told.value_type)
+    return frozenset(found)
+
+
+def without_secrets(value: Any, known: frozenset[str], key: str = "") -> Any:
+    """Give a tree of settings with nothing secret in it.
+
+    Only under ``known`` keys are texts shown: what stands under a mistyped one may be anything.
+    """
     if SECRET.search(key) and not key.endswith("_file") and value is not None:
         return HIDDEN
     if isinstance(value, dict):
-        return {k: without_secrets(v, str(k)) for k, v in value.items()}
+        return {k: without_secrets(v, known, str(k)) for k, v in value.items()}
     if isinstance(value, list):
-        return [without_secrets(each, key) for each in value]
-    return without_password(value) if isinstance(value, str) else value
+        return [without_secrets(each, known, key) for each in value]
+    return _shown(value, known, key) if isinstance(value, str) else value
+
+
+def _shown(text: str, known: frozenset[str], key: str) -> str:
+    """Give a text as it may be packed."""
+    # What is no path may be the secret itself, put where its file should be named.
+    if key not in known or (key.endswith("_file") and not _PATH.fullmatch(text)):
+        return HIDDEN
+    # The path of a webhook is often its secret.
+    return _WEB_PATH.sub(rf"\1/{HIDDEN}", without_password(text))
 
 
 def settings(path: Path) -> tuple[bytes, str | None]:
     """Give a configuration as JSON, with what it includes, and why it could not be read."""
     found, wrong = trees(path)
-    files = {file.name: without_secrets(tree) for file, tree in found}
+    known = known_keys()
+    files = {file.name: without_secrets(tree, known) for file, tree in found}
     # What is said of a mistake may quote the line it is in.
     return dumped(files), f"{wrong[0].file}: cannot be read as TOML" if wrong else None
 

@@ -34,6 +34,26 @@ def test_settings_are_packed_with_what_they_include_and_without_secrets(tmp_path
         assert kept in content
 
 
+def test_what_is_mistyped_or_in_the_wrong_place_is_not_packed(tmp_path: Path) -> None:
+    path = tmp_path / "rocediag.toml"
+    path.write_text(
+        """
+        comunity = "s3cr3t-1"
+        [alerts.slack]
+        url = "https://hooks.example/services/T0/s3cr3t-2"
+        [alerts.page]
+        urlz = ["s3cr3t-3"]
+        [[device]]
+        name = "leaf1"
+        snmp = { comunity = "s3cr3t-4", community_file = "s3cr3t-5", port = 161 }
+        """
+    )
+    content, _ = bundle.settings(path)
+    assert b"s3cr3t" not in content
+    for kept in (b"https://hooks.example/***", b'"leaf1"', b"161"):
+        assert kept in content
+
+
 @pytest.mark.parametrize("text", ["= s3cr3t", 'password = "s3cr3t', "\x00"])
 def test_settings_that_cannot_be_read_are_told_and_not_quoted(tmp_path: Path, text: str) -> None:
     path = tmp_path / "rocediag.toml"
