@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from analyzers.view import paces
-from roce.fabric import KNOWN, Fabric
+from roce.fabric import KNOWN, STALE_AFTER, Fabric
 from roce.model import Bools, Floats, Ints, State
 
 ENOUGH: Final = 0.8
@@ -24,6 +24,11 @@ TOGETHER: Final = 1.5
 """Paces by which PFC may be older than bytes and still be of one sample."""
 
 
+JUMP: Final = 0.05
+"""Share of a span between two steps from which on the clock was set forward, if all that was
+known is stale by then: samples due in time that never passed would make the rest unknown."""
+
+
 class Coverage:
     """Counts the known samples of each row; two spans of them where the run has no end."""
 
@@ -34,6 +39,7 @@ class Coverage:
         self._counts: tuple[Ints, Ints] = (np.zeros(0, np.int64), np.zeros(0, np.int64))
         self._began: tuple[float | None, float | None] = (None, None)
         self._last_at: Floats = np.empty(0)
+        self._stepped_at: float | None = None
         self._measured: Bools | None = None
 
     def step(self, now: float) -> None:
@@ -49,13 +55,21 @@ class Coverage:
         self._last_at[new] = at[new]
         self._measured = None
         if self._span is not None:
-            if self._began[0] is None or now < self._began[0]:
-                # A clock that was set back counts anew: the old totals belong to no time now.
+            if self._jumped(now, self._span):
+                # A clock that was set counts anew: the old totals belong to no time now.
                 self._counts = (np.zeros(rows, np.int64), np.zeros(rows, np.int64))
                 self._began = (now, None)
-            elif now - self._began[0] >= self._span:
+            elif self._began[0] is not None and now - self._began[0] >= self._span:
                 self._counts = (np.zeros(rows, np.int64), self._counts[0])
                 self._began = (now, self._began[0])
+        self._stepped_at = now
+
+    def _jumped(self, now: float, span: float) -> bool:
+        """Say whether no span goes on: it is the first, or the clock was set, or time stood."""
+        if self._began[0] is None or self._stepped_at is None or now < self._began[0]:
+            return True
+        most = STALE_AFTER * float(self._fabric.interval_seconds.max(initial=0))
+        return now - self._stepped_at > max(most, JUMP * span)
 
     def measured(self) -> Bools:
         """Say which rows were known in enough of the samples due; (rows,)."""

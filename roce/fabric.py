@@ -180,7 +180,7 @@ class Fabric:
         if device is None:
             self.counts.unknown_devices += 1
             return
-        feed, restarted = self._feeds.begin(batch, stale_seconds(device, fast=False))
+        feed, restarted = self._feeds.begin(batch, device.interval_seconds)
         if feed is None:
             self.counts.late += 1
             return
@@ -275,7 +275,10 @@ class Fabric:
             )
 
     def expire(self, now: float) -> None:
-        """Turn to unknown what has had no new sample for three intervals."""
+        """Turn to unknown what has had no new sample for three intervals.
+
+        What was sampled as far in the future is of a clock that was set back since.
+        """
         limits = self._rows.fast_seconds[: self.count], self._rows.slow_seconds[: self.count]
         for planes in (self._port, self._queue):
             for name, old in planes.expire(now, *limits):

@@ -27,11 +27,12 @@ class Feeds:
         self.latest_at: float | None = None
         self._of: dict[str, dict[str, Feed]] = {name: {} for name in devices}
 
-    def begin(self, batch: Batch, stale_seconds: float) -> tuple[Feed | None, bool]:
+    def begin(self, batch: Batch, late_seconds: float) -> tuple[Feed | None, bool]:
         """Give the source of a batch, None if it is late, and whether its device restarted.
 
-        Late is what comes after something newer of its source. Where it is so far behind that
-        it would be stale, a clock was set back, or had been wrong: that is a new beginning.
+        Late is what comes after something newer of its source, up to ``late_seconds``. Further
+        behind a clock was set back, or had been wrong: that is a new beginning, since nothing
+        would be taken until the clock has caught up.
         """
         feeds = self._of[batch.device]
         source = batch.source if batch.source in feeds or len(feeds) < MOST else ""
@@ -41,7 +42,7 @@ class Feeds:
             self._see(batch.at, self.latest_at)
             return feed, False
         behind = feed.at - batch.at
-        if 0 <= behind <= stale_seconds:
+        if 0 <= behind <= late_seconds:
             return None, False
         restarted = behind > 0 or (feed.epoch or batch.epoch) != (batch.epoch or feed.epoch)
         feed.at, feed.epoch = batch.at, batch.epoch or feed.epoch

@@ -202,14 +202,14 @@ class Planes:
     def expire(
         self, now: float, fast_seconds: Floats, slow_seconds: Floats
     ) -> Iterator[tuple[str, Bools]]:
-        """Turn to NaN what was last sampled longer ago than its row's limit.
+        """Turn to NaN what was last sampled further from ``now`` than its row's limit.
 
         Gives each signal of which something is too old, and where it is, (rows,).
         """
         count = len(fast_seconds)
-        horizon = (now - slow_seconds, now - fast_seconds)
+        limits = (slow_seconds, fast_seconds)
         for signal in self._signals:
-            old = self.at[signal.index, :count] < horizon[signal.fast]
+            old = np.abs(now - self.at[signal.index, :count]) > limits[signal.fast]
             if old.any():
                 self.rate[signal.index][..., np.flatnonzero(old)] = np.nan
                 yield signal.name, old

@@ -73,7 +73,7 @@ class Exposition:
 
     def _lines(self, signal: Signal, now: float, *, raw: bool) -> list[str]:
         counts, known = self._fabric.raw(signal.name)
-        recent = now - self._fabric.sampled_at(signal.name) <= self._stale[signal.fast]
+        recent = np.abs(now - self._fabric.sampled_at(signal.name)) <= self._stale[signal.fast]
         shown = known & recent
         if signal.scope is Scope.PORT:
             return self._samples(signal, counts, shown, "} ")

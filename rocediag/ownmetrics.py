@@ -37,8 +37,11 @@ FOLDS = {
 
 
 def is_up(device: Device, last_at: float | None, now: float) -> bool:
-    """Whether a device gave a batch lately; times in unix seconds."""
-    return last_at is not None and now - last_at <= stale_seconds(device, fast=True)
+    """Whether a device gave a batch lately; times in unix seconds.
+
+    One from as far in the future is from before a clock was set back.
+    """
+    return last_at is not None and abs(now - last_at) <= stale_seconds(device, fast=True)
 
 
 class OwnMetrics:

@@ -165,6 +165,20 @@ def test_it_counts_on_after_a_clock_was_set_back() -> None:
     assert np.all(coverage._counts[0] > before)
 
 
+@pytest.mark.parametrize("seconds", [-3600.0, 3600.0, 120.0])
+def test_a_live_run_begins_anew_where_the_clock_was_set(seconds: float) -> None:
+    net = Net()
+    coverage = run(net, 12, 1200.0)
+    net.at += seconds
+    for _ in range(8):
+        net.poll()
+        net.fabric.expire(net.at)
+        coverage.step(net.at)
+    assert coverage.share() == 1.0
+    assert coverage.since is not None
+    assert net.at - coverage.since <= 100.0
+
+
 def test_ports_that_come_later_are_counted_from_then_on() -> None:
     net = Net(links=[("leaf1:Ethernet1", "gpu11")])
     coverage = run(net, 3)

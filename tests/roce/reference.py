@@ -73,11 +73,10 @@ class Reference:
         return self.rows.setdefault((signal, port), Row([Cell() for _ in range(lanes)]))
 
     def fold(self, batch: Batch) -> None:
-        slowest = max(self.device.slow_interval_seconds, 2 * self.device.refresh_seconds)
         feed = self.feeds.get(batch.source)
         restarted = False
         if feed is not None:
-            if feed.at - 3 * slowest <= batch.at <= feed.at:
+            if feed.at - self.device.interval_seconds <= batch.at <= feed.at:
                 self.late += 1
                 return
             set_back = batch.at < feed.at

@@ -51,6 +51,28 @@ def test_rates_expire_after_three_intervals_the_slow_ones_later() -> None:
     assert fabric.why("leaf1", "tx_bytes") is State.MEASURED
 
 
+def test_what_was_sampled_in_the_future_expires_too() -> None:
+    # The clock was set back, and the device is silent since: its rates are not those of now.
+    fabric = leaf()
+    rates(fabric, [0, 100, 200])
+    fabric.expire(-10.0)
+    assert np.isfinite(fabric.rate("tx_bytes")[0])
+    fabric.expire(-10.1)
+    assert np.isnan(fabric.rate("tx_bytes")[0])
+    assert fabric.why("leaf1", "tx_bytes") is State.STALE
+
+
+def test_a_clock_set_back_by_two_intervals_costs_a_rate_and_no_more() -> None:
+    fabric = leaf()
+    rates(fabric, [0, 100, 200])
+    told = []
+    for at, count in ((0.0, 300), (10.0, 400)):
+        fabric.fold(batch("leaf1", at, ["Ethernet0"], block({"tx_bytes": [count]})))
+        told.append(float(fabric.rate("tx_bytes")[0]))
+    assert told == pytest.approx([np.nan, 10.0], nan_ok=True)
+    assert fabric.counts.late == 0
+
+
 def test_a_slow_agent_expires_by_its_refresh() -> None:
     fabric = leaf(refresh=30.0)
     rates(fabric, [100 * i for i in range(7)])

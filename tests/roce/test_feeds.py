@@ -3,13 +3,13 @@ import pytest
 from roce.feeds import MOST, Feed, Feeds
 from roce.model import Batch
 
-STALE = 180.0
+LATE = 10.0
 
 
 def begin(
     feeds: Feeds, at: float, source: str = "snmp", epoch: str | None = None
 ) -> tuple[Feed | None, bool]:
-    return feeds.begin(Batch(at, "leaf1", (), (), source, epoch), STALE)
+    return feeds.begin(Batch(at, "leaf1", (), (), source, epoch), LATE)
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def feeds() -> Feeds:
 
 def test_what_comes_again_or_after_something_newer_is_late(feeds: Feeds) -> None:
     assert begin(feeds, 1000.0)[0] is not None
-    for at in (1000.0, 999.0, 1000.0 - STALE):
+    for at in (1000.0, 999.0, 1000.0 - LATE):
         assert begin(feeds, at) == (None, False)
     assert feeds.last_at("leaf1") == 1000.0
 
@@ -34,8 +34,9 @@ def test_sources_of_one_device_have_times_of_their_own(feeds: Feeds) -> None:
     assert feeds.last_at("nobody") is None
 
 
-def test_a_clock_that_was_set_back_begins_anew(feeds: Feeds) -> None:
-    begin(feeds, 9000.0)
+@pytest.mark.parametrize("behind", [10.1, 120.0, 8000.0])
+def test_a_clock_that_was_set_back_begins_anew(feeds: Feeds, behind: float) -> None:
+    begin(feeds, 1000.0 + behind)
     feed, restarted = begin(feeds, 1000.0)
     assert feed is not None
     assert restarted

@@ -82,7 +82,7 @@ def test_a_device_is_up_while_it_gives_data() -> None:
     assert daemon.told(last) == [f'{last}{{device="leaf1"}} 990.5']
 
 
-@pytest.mark.parametrize(("age", "up"), [(-5.0, True), (30.0, True), (30.1, False)])
+@pytest.mark.parametrize(("age", "up"), [(-30.1, False), (-5.0, True), (30.0, True), (30.1, False)])
 def test_three_intervals_without_data_are_down(age: float, up: bool) -> None:
     assert is_up(Device("a", "switch", "leaf"), 1000.0, 1000.0 + age) is up
 
