@@ -125,6 +125,8 @@ class HostReader:
         mine = sysfs.netdevs_of(self._tree, self._driver.drivers)
         if mine:
             return f"ib driver not loaded, though {', '.join(mine)} could do RDMA: load mlx5_ib"
+        if self._tree.names(".") is None:
+            return f"cannot be read: there is no folder {self._tree.root}; mend sysfs.root"
         return "has no RDMA driver loaded"
 
 

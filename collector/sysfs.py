@@ -98,7 +98,11 @@ class SysTree:
         if not _DIGITS.fullmatch(text):
             self.note(path, f"gives {_shown(text)} instead of a number")
             return None
-        return int(text)
+        number = int(text)
+        if number > _TOP:
+            self.note(path, f"gives {_shown(text)}, more than 64 bits hold")
+            return None
+        return number
 
     def count(self, path: str, sticks_at: int | None = None) -> Reading:
         """Give a counter, exact up to 2^64-1, or why there is none.

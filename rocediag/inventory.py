@@ -228,7 +228,8 @@ def _doubts(
     if device.address is not None and not is_address(device.address):
         text = f"expected an IP address or a host name, got {device.address!r}"
         yield "address", f"{text} (a port goes to snmp.port)"
-    if device.platform is not None and device.role != "host" and device.platform not in platforms:
+    asked = device.role != "host" or device.snmp is not None
+    if device.platform is not None and asked and device.platform not in platforms:
         yield "platform", f"{device.platform!r} is {nearest(device.platform, platforms)}"
     if device.snmp is not None:
         if device.address is None:

@@ -173,6 +173,30 @@ async def test_a_host_without_rdma_is_idle_and_says_so_once(
     assert messages(caplog) == ["gpu03: has RDMA ports now"]
 
 
+@pytest.mark.parametrize("is_file", [False, True])
+async def test_a_root_that_is_missing_is_told_as_such(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, *, is_file: bool
+) -> None:
+    caplog.set_level(logging.INFO)
+    root = tmp_path / "nowhere"
+    if is_file:
+        root.write_text("")
+    await Feed(root).poll()
+    said = f"gpu03: cannot be read: there is no folder {root}; mend sysfs.root"
+    assert messages(caplog) == [said]
+
+
+async def test_a_number_too_large_costs_itself_and_not_the_poll(
+    host: HostTree, caplog: pytest.LogCaptureFixture
+) -> None:
+    host.device()
+    host.write("class/net/ens1f0np0/mtu", 2**64)
+    (batch,) = [told for told in await Feed(host.sys).poll() if isinstance(told, Batch)]
+    assert value(batch, "mtu_bytes") is None
+    assert value(batch, "oper_up") == 1
+    assert "mtu: gives '18446744073709551616', more than 64 bits hold" in messages(caplog)[0]
+
+
 async def test_a_host_with_mlx5_netdevs_lacks_the_ib_driver(
     host: HostTree, caplog: pytest.LogCaptureFixture
 ) -> None:
