@@ -120,7 +120,7 @@ def by_onset(
             for other in there.get(device, ()):
                 if id(other) in left and _came_with(other.speaker, root.speaker, interval_seconds):
                     del left[id(other)]
-                    root.symptoms += [other.speaker, *other.symptoms]
+                    root.symptoms += [other.speaker, *other.merged, *other.symptoms]
     return list(left.values())
 
 
@@ -135,20 +135,15 @@ def _came_with(other: Candidate, root: Candidate, interval_seconds: float) -> bo
 
 
 class Surroundings:
-    """Holds incidents against what was announced, and against boots.
-
-    ``told_quietly`` counts, by rule, the troubles that would have woken somebody.
-    """
+    """Holds incidents against what was announced, and against boots."""
 
     def __init__(self, fabric: Fabric, around: Around, *, live: bool) -> None:
         """Take counters that begin anew for a boot where ``live``; else only facts say so."""
-        self.told_quietly: dict[str, int] = {}
         self._fabric = fabric
         self._around = around
         self._live = live
         self._restarts = 0
         self._restarted_at: dict[str, float] = {}
-        self._quiet: frozenset[Key] = frozenset()
 
     def heard(
         self, groups: Sequence[Incident], keys_open: Collection[Key], now: float
@@ -159,17 +154,13 @@ class Surroundings:
         """
         young = self._young(now)
         running = [w for w in self._around.windows if _runs(w, now)]
-        quiet: set[Key] = set()
         told: list[Incident] = []
         for group in groups:
             if _by_boot(group.speaker, young) and group.key not in keys_open:
                 continue
             if running and group.speaker.level >= LOUD and self._announced(group, running, now):
-                quiet.add(group.key)
-                self._count(group)
                 group.speaker = replace(group.speaker, level=INFO)
             told.append(group)
-        self._quiet = frozenset(quiet)
         return told
 
     def _young(self, now: float) -> Collection[str]:
@@ -199,11 +190,6 @@ class Surroundings:
         if other >= 0:
             end = self._fabric.ends[other]
             yield Place(end.device, end.port)
-
-    def _count(self, group: Incident) -> None:
-        if group.key not in self._quiet:
-            rule = group.speaker.rule
-            self.told_quietly[rule] = self.told_quietly.get(rule, 0) + 1
 
 
 def _by_boot(speaker: Candidate, young: Collection[str]) -> bool:

@@ -35,6 +35,9 @@ FLOOR_LINE = 0.001
 
 BITS = 8
 
+CHECKS = ("cnp", "rnr", "host_tx", "pfc", "marks")
+"""All checks, in the order in which they are told."""
+
 SIGNALS = (
     "np_cnp_sent",
     "rp_cnp_handled",
@@ -73,6 +76,8 @@ def checks(fabric: Fabric, rows: Ints | None = None) -> tuple[Check, ...]:
         _cnps(fabric),
         _sums(fabric, "rnr", ("out_of_buffer",), ("rnr_nak_retry_err",), _RNR),
         _cables(fabric, rows),
+        _pauses(fabric, rows),
+        _marks(fabric),
     )
 
 
@@ -88,7 +93,7 @@ def _cnps(fabric: Fabric) -> Check:
 
 def unknown(why: str) -> tuple[Check, ...]:
     """Give the checks where there is nothing to make them of."""
-    return tuple(_check(name, "unknown", why, 0.0, _NOTHING) for name in ("cnp", "rnr", "host_tx"))
+    return tuple(_check(name, "unknown", why, 0.0, _NOTHING) for name in CHECKS)
 
 
 _CNP = (
@@ -181,6 +186,68 @@ def _cables(fabric: Fabric, rows: Ints | None) -> Check:
         text = text if used.any() else "nothing to speak of was sent"
     where = None if worst is None else _name(fabric, worst)
     return _check("host_tx", status, text, share, said, where)
+
+
+def _pauses(fabric: Fabric, rows: Ints | None) -> Check:
+    """Compare the PFC frames that each port sends with those that its peer counts.
+
+    Frames do not get lost on a cable that works: who never counted any while the other end
+    sends some does not count them.
+    """
+    sent = fabric.rate("pfc_tx_frames").sum(axis=0)
+    got = fabric.at_peer(fabric.rate("pfc_rx_frames")).sum(axis=0)
+    raw, real = (a[[*fabric.lossless]] for a in fabric.raw("pfc_rx_frames"))
+    never = np.append((real & (raw == 0)).all(axis=0), np.False_)[fabric.peer]
+    scope = fabric.peer >= 0
+    if rows is not None:
+        scope &= np.isin(np.arange(fabric.count), np.concatenate((rows, fabric.peer[rows])))
+    known = scope & np.isfinite(sent) & np.isfinite(got)
+    off, share = known & (sent > 0) & never, _share(known, scope)
+    said = dict(_NOTHING)
+    if known.any():
+        said["sent"], said["received"] = (float(v[known].sum(dtype=float)) for v in (sent, got))
+    worst = int(np.where(off, sent, -1).argmax()) if off.any() else None
+    if worst is not None:
+        status, over = "off", said | {"sent": float(sent[worst]), "received": 0.0, "ratio": 0.0}
+        text = f"{off.sum()} ports never counted a PFC frame while their peers send some: what "
+        text += "they say of pauses is no zero; the other end is believed"
+        return _check("pfc", status, text, share, over, _name(fabric, worst))
+    if share < ENOUGH:
+        return _check(
+            "pfc", "unknown", f"{share:.0%} of cables are known at both ends", share, said
+        )
+    return _check("pfc", "ok", "both ends of cables count pauses where any are sent", share, said)
+
+
+def marks_uncounted(fabric: Fabric) -> bool:
+    """Say whether hosts receive ECN marks though no switch ever counted one.
+
+    Every mark is made by some switch. Where all of them tell a count and none has ever moved,
+    their counters do not count.
+    """
+    raw, known = fabric.raw("ecn_marked_packets")
+    if bool((raw * known).any()) or not bool((fabric.rate("np_ecn_marked_packets") > 0).any()):
+        return False
+    telling = set(fabric.device_of[known.any(axis=0)].tolist())
+    return telling >= set(fabric.device_of[~fabric.is_host].tolist())
+
+
+def _marks(fabric: Fabric) -> Check:
+    """Hold the marks that hosts receive against those that switches count."""
+    switch = ~fabric.is_host
+    told = np.logical_or.reduce(np.isfinite(fabric.rate("ecn_marked_packets")), axis=0)
+    got = fabric.rate("np_ecn_marked_packets")
+    share, hosts = _share(told, switch), np.isfinite(got)
+    if not told.any() or not hosts.any():
+        end = "hosts" if told.any() else "switches"
+        return _check("marks", "unknown", f"{end} tell no ECN marks", share, _NOTHING)
+    made = float(np.nansum(fabric.rate("ecn_marked_packets"), dtype=float))
+    said = {"sent": made, "received": float(got[hosts].sum(dtype=float)), "ratio": None}
+    if marks_uncounted(fabric):
+        text = "hosts receive ECN marks and no switch ever counted one: its counters do not count "
+        text += "(SONiC: `counterpoll wredqueue enable`); what hosts count is used"
+        return _check("marks", "off", text, share, said)
+    return _check("marks", "ok", "switches count ECN marks where hosts receive some", share, said)
 
 
 _NOTHING: dict[str, float | None] = {"sent": None, "received": None, "ratio": None}

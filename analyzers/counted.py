@@ -25,7 +25,7 @@ class Counted:
         self._rules = rules
         self._watches = {
             name: Watch(
-                replace(patience, open_samples=rule.samples or patience.open_samples),
+                replace(patience, open_samples=patience.opens(rule.samples)),
                 len(fabric.lossless) if rule.scope is Scope.QUEUE else 1,
             )
             for name, rule in rules.items()

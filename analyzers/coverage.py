@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from analyzers.view import paces
+from analyzers.clocks import paces
 from roce.fabric import KNOWN, STALE_AFTER, Fabric
 from roce.model import Bools, Floats, Ints, State
 

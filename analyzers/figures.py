@@ -1,59 +1,82 @@
 """The signals that each figure of a view is made of."""
 
+from typing import Final
+
 from roce.signals import SIGNALS
 
-_PFC = ("pfc_rx_pause_seconds", "pfc_rx_frames")
-_PFC_PEER = ("pfc_tx_pause_seconds", "pfc_tx_frames")
+Sources = tuple[tuple[str, ...], tuple[str, ...]]
+"""Signals at the row itself, and at its peer."""
 
-SOURCES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "held": (_PFC, _PFC_PEER),
-    "asserted": (_PFC_PEER, _PFC),
-    "fan_in": (_PFC_PEER, _PFC),
-    "hardest": (_PFC_PEER, _PFC),
-    "spills": (_PFC_PEER, _PFC),
-    "leaf_pauses": ((), _PFC),
-    "leaf_line": ((), ("prio_tx_bytes",)),
-    "leaf_up": ((), ("prio_tx_bytes",)),
-    "throttled": (("rp_cnp_handled",), ()),
-    "watchdog": ((), ("pfc_watchdog_storms", "pfc_watchdog_stormed")),
-    "leaf_peak": ((), ("queue_peak_bytes",)),
-    "leaf_marked": ((), ("ecn_marked_packets", "prio_tx_packets")),
-    "line": (("prio_tx_bytes",), ("prio_rx_bytes",)),
-    "received": (("prio_rx_bytes",), ("prio_tx_bytes",)),
-    "marked": (("ecn_marked_packets", "prio_tx_packets"), ("np_ecn_marked_packets",)),
-    "host_marked": (("np_ecn_marked_packets", "rdma_rx_packets"), ()),
-    "cnps": (("np_cnp_sent", "rdma_rx_packets"), ()),
-    "to_host": ((), ()),
-    "carrier": (("prio_tx_bytes",), ()),
-    "rdma_line": (("rdma_tx_bytes",), ()),
-    "rdma_packets": (("rdma_rx_packets",), ()),
-    "on_lossless": (("prio_tx_bytes", "rdma_tx_bytes"), ()),
-    "sequence": (("packet_seq_err",), ()),
-    "dropped": (("queue_dropped_packets",), ()),
-    "in_cycle": (_PFC, _PFC_PEER),
-    "device_marks": (("ecn_marked_packets", "prio_tx_packets"), ("np_ecn_marked_packets",)),
-    "corrupted": (("rx_errors", "rx_packets"), ()),
-    "lossless_drops": (("queue_dropped_packets", "ingress_dropped_packets"), ()),
-    "cnp_drops": (("queue_dropped_packets",), ()),
-    "cnps_arrived": (("np_cnp_sent", "rp_cnp_handled"), ()),
-    "way": ((), ()),
-    "mean_line": (("prio_tx_bytes",), ()),
-    "mean_marked": (("ecn_marked_packets", "prio_tx_packets"), ()),
-    "lately_marked": (("ecn_marked_packets", "prio_tx_packets"), ()),
-    "lately_peak": (("queue_peak_bytes",), ()),
-    "downs": (("link_down_events", "oper_up"), ()),
-    "all_marked": (("np_ecn_marked_packets", "rdma_rx_packets"), ()),
-    "siblings_most": (("prio_tx_bytes",), ()),
-    "ways_least": (("prio_tx_bytes",), ()),
-    "ways_marked": (("ecn_marked_packets", "prio_tx_packets"), ()),
-    "stalled": (("pci_stalled_wr_seconds",), ()),
+_HELD: Final[tuple[Sources, ...]] = (
+    (("pfc_rx_pause_seconds",), ("pfc_tx_pause_seconds",)),
+    (("pfc_rx_frames",), ("pfc_tx_frames",)),
+)
+_ASSERTED: Final[tuple[Sources, ...]] = tuple((theirs, ours) for ours, theirs in _HELD)
+_MARKS: Final = ("ecn_marked_packets", "prio_tx_packets")
+_HOST_MARKS: Final = ("np_ecn_marked_packets", "rdma_rx_packets")
+
+
+def _own(*signals: str) -> tuple[Sources, ...]:
+    return ((signals, ()),)
+
+
+def _peers(*signals: str) -> tuple[Sources, ...]:
+    return (((), signals),)
+
+
+SOURCES: Final[dict[str, tuple[Sources, ...]]] = {
+    "held": _HELD,
+    "asserted": _ASSERTED,
+    "fan_in": _ASSERTED,
+    "hardest": _ASSERTED,
+    "spills": _ASSERTED,
+    "in_cycle": _HELD,
+    "leaf_pauses": (*_peers("pfc_rx_pause_seconds"), *_peers("pfc_rx_frames")),
+    "leaf_line": _peers("prio_tx_bytes"),
+    "leaf_up": _peers("prio_tx_bytes"),
+    "leaf_peak": _peers("queue_peak_bytes"),
+    "leaf_marked": _peers(*_MARKS),
+    "watchdog": _peers("pfc_watchdog_storms", "pfc_watchdog_stormed"),
+    "peer_bytes": _peers("tx_bytes"),
+    "throttled": _own("rp_cnp_handled"),
+    "line": (*_own("prio_tx_bytes"), *_peers("prio_rx_bytes")),
+    "received": (*_peers("prio_tx_bytes"), *_own("prio_rx_bytes")),
+    "marked": (*_own(*_MARKS), *_peers(*_HOST_MARKS)),
+    "device_marks": (*_own(*_MARKS), *_peers(*_HOST_MARKS)),
+    "host_marked": _own(*_HOST_MARKS),
+    "all_marked": _own(*_HOST_MARKS),
+    "cnps": _own("np_cnp_sent", "rdma_rx_packets"),
+    "cnps_arrived": _own("np_cnp_sent", "rp_cnp_handled"),
+    "cnp_drops": _own("queue_dropped_packets"),
+    "carrier": _own("prio_tx_bytes"),
+    "rdma_line": _own("rdma_tx_bytes"),
+    "rdma_packets": _own("rdma_rx_packets"),
+    "on_lossless": _own("prio_tx_bytes", "rdma_tx_bytes"),
+    "sequence": _own("packet_seq_err"),
+    "dropped": _own("queue_dropped_packets"),
+    "corrupted": (*_own("rx_errors"), *_own("rx_crc_errors"), *_own("rx_icrc_errors")),
+    "lossless_drops": (*_own("queue_dropped_packets"), *_own("ingress_dropped_packets")),
+    "late_drops": _own("ingress_dropped_packets"),
+    "downs": (*_own("link_down_events"), *_own("oper_up")),
+    "stalled": _own("pci_stalled_wr_seconds"),
+    "mean_line": _own("prio_tx_bytes"),
+    "mean_marked": _own(*_MARKS),
+    "lately_marked": _own(*_MARKS),
+    "lately_peak": _own("queue_peak_bytes"),
+    "siblings_most": _own("prio_tx_bytes"),
+    "ways_least": _own("prio_tx_bytes"),
+    "ways_marked": _own(*_MARKS),
+    "to_host": (),
+    "way": (),
 }
-"""The signals each figure is made of: at the row itself, and at its peer."""
+"""What each figure is made of; where there are several ways, the first one that is known."""
+
+
+def ways(name: str) -> tuple[Sources, ...]:
+    """Give the ways to make a figure, the best first; a signal is made of itself."""
+    return _own(name) if name in SIGNALS else SOURCES[name]
 
 
 def signals_of(name: str) -> tuple[str, ...]:
-    """Give the signals a figure is made of; a signal is made of itself."""
-    if name in SIGNALS:
-        return (name,)
-    own, peers = SOURCES[name]
-    return tuple(dict.fromkeys(own + peers))
+    """Give the signals a figure is made of."""
+    return tuple(dict.fromkeys(s for own, peers in ways(name) for s in own + peers))

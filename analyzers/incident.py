@@ -83,11 +83,13 @@ class Candidate:
 class Incident:
     """One trouble: the candidate that speaks, and the others that are its symptoms.
 
+    ``merged`` are candidates of the same rule at other places that it is about as well.
     ``suspects`` are the ports where it is about a device rather than one of its ports, or those
     that show it where nobody can say whose doing it is (``nowhere``).
     """
 
     speaker: Candidate
+    merged: list[Candidate] = field(default_factory=list)
     symptoms: list[Candidate] = field(default_factory=list)
     suspects: list[Place] = field(default_factory=list)
     about_device: bool = False
@@ -143,11 +145,11 @@ def incidents(
         if fact.row is None:
             explains = rules[fact.rule].explains
             there = free.take(c for c in free.at(fact.place.device) if c.rule in explains)
-            found.append(Incident(fact, there))
+            found.append(Incident(fact, symptoms=there))
     found += _circles(free)
     for root in free.in_order():
         mine = free.take(_symptoms(root, branch_of(root), devices_of, free, rules))
-        found.append(Incident(root, mine))
+        found.append(Incident(root, symptoms=mine))
     return _nowhere(_by_device(found, rules, devices_open), devices_open)
 
 
@@ -159,7 +161,7 @@ def _circles(free: "_Free") -> Iterator[Incident]:
     for some in lanes.values():
         some.sort(key=lambda c: (c.began_at, c.place.device, c.place.port or ""))
         first, *others = free.take(iter(some))
-        yield Incident(first, suspects=[c.place for c in others])
+        yield Incident(first, merged=others, suspects=[c.place for c in others])
 
 
 class _Free:
@@ -259,6 +261,7 @@ def _by_device(
         if len(some) > 1 or key in devices_open:
             first.suspects = [i.speaker.place for i in some]
             first.about_device = True
+        first.merged = [i.speaker for i in some[1:]]
         first.symptoms = [s for i in some for s in i.symptoms]
         rest.append(first)
     return rest
@@ -281,6 +284,7 @@ def _nowhere(found: list[Incident], keys_open: Collection[Key]) -> list[Incident
             some[1:], more = [], some[1:]
             for first in some:
                 first.nowhere = True
+                first.merged = [i.speaker for i in more]
                 first.suspects = [i.speaker.place for i in (first, *more)]
                 first.symptoms = [s for i in (first, *more) for s in i.symptoms]
         rest += some

@@ -69,13 +69,12 @@ class Judge:
         auditing = {n: r for n, r in self.rules.items() if isinstance(r, Audit)}
         for name in {w for r in counting.values() for w in r.windowed} | {*conservation.SIGNALS}:
             fabric.keep_window(name)
-        self._window = (patience or Patience()).window_samples
-        self._counted = Counted(fabric, counting, patience or Patience())
+        patience = patience or Patience()
+        self._window = patience.window_samples
+        self._counted = Counted(fabric, counting, patience)
         self._audited = Audited(fabric, auditing)
         suffering = Suffering(fabric, self.ring, self._sending)
-        self._ledger = Ledger(
-            fabric, self.rules, self.coverage, suffering, open_findings, self._window
-        )
+        self._ledger = Ledger(fabric, self.rules, self.coverage, suffering, open_findings, patience)
         self._loud_at: float | None = None
         self._loud: dict[str, Finding] = {}
 

@@ -14,12 +14,9 @@ from analyzers.rule import Judgement, Rule
 from analyzers.tree import Branch
 from analyzers.victims import Suffering
 from analyzers.view import View
-from analyzers.watch import LOUD
+from analyzers.watch import LOUD, Patience
 from roce.fabric import Fabric
 from roce.model import Finding, Victim
-
-REOPENS = 20
-"""Intervals within which a finding about a device that comes back is the same."""
 
 Restore = Callable[[Candidate], bool]
 """Opens what was open before; says whether its place is known yet."""
@@ -35,13 +32,14 @@ class Ledger:
         coverage: Coverage,
         suffering: Suffering,
         open_findings: Iterable[Finding],
-        window_samples: int,
+        patience: Patience,
     ) -> None:
         self._fabric = fabric
         self._rules = rules
         self._coverage = coverage
         self._suffering = suffering
-        self._window_samples = window_samples
+        self._window_samples = patience.window_samples
+        self._reopen_samples = patience.reopen_samples
         self.open: dict[Key, Finding] = {key_of(f): f for f in open_findings}
         self.bonds: dict[Key, Key] = {}
         """Whose symptom each candidate is: its key to the key of the candidate that speaks."""
@@ -72,18 +70,18 @@ class Ledger:
     def _waits(self) -> set[Key]:
         """Give the keys of findings of which some part has no port yet."""
         found = {c.key for c in self._waiting}
-        return found | {(rule, device, None, p) for rule, device, _, p in found}
+        return found | {k for key in found for k in _wider(key)}
 
     def about_devices(self, now: float) -> Collection[Key]:
         """Give the keys of findings about whole devices: open ones, and those ended just now.
 
-        What comes back within `REOPENS` intervals is the same finding.
+        What comes back within ``reopen_samples`` intervals is the same finding.
         """
         return {*self.open, *self._lately(now)}
 
     def _lately(self, now: float) -> Collection[Key]:
         """Give the keys of what ended just now."""
-        limit = now - REOPENS * self._fabric.slowest_seconds
+        limit = now - self._reopen_samples * self._fabric.slowest_seconds
         self._ended = {key: e for key, e in self._ended.items() if e[0] >= limit}
         return self._ended
 
@@ -115,9 +113,12 @@ class Ledger:
             self._ended.pop(group.key, None)
             self.open[group.key] = finding
             self.bonds.update((s.key, group.speaker.key) for s in group.symptoms)
-            owned = [c.key for c in (group.speaker, *group.symptoms)]
+            owned = [c.key for c in (group.speaker, *group.merged, *group.symptoms)]
             owned += [(finding.rule, s.device, s.port, s.priority) for s in group.suspects]
-            owners.update(dict.fromkeys(owned, finding.id))
+            for key in owned:
+                owners[key] = finding.id
+                for wider in _wider(key):
+                    owners.setdefault(wider, finding.id)
             if finding != before.get(group.key):
                 changed.append(finding)
         waits = self._waits()
@@ -213,6 +214,12 @@ class Ledger:
         return self._suffering.victims(
             root.device, root.priority, branch, onset, told, resend=resend
         )
+
+
+def _wider(key: Key) -> tuple[Key, Key]:
+    """Give the keys of findings that a candidate may be part of: its device's, and nowhere's."""
+    rule, device, _, priority = key
+    return (rule, device, None, priority), (rule, "", None, None)
 
 
 def _found_at(speaker: Candidate, old: Finding | None) -> float:

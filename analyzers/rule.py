@@ -17,6 +17,7 @@ from msgspec import Meta
 
 from analyzers.figures import signals_of
 from analyzers.view import View
+from analyzers.watch import QUIET
 from roce.fabric import Fabric
 from roce.model import Bools, Levels, Place, Site
 from roce.signals import Scope
@@ -103,7 +104,7 @@ class Rule(Judgement, frozen=True, kw_only=True, forbid_unknown_fields=True):
     samples: ClassVar[int] = 0
 
     def level(self, view: View) -> Levels:
-        """Judge every queue, (lossless priorities, rows), or port, (rows,): -1 to 3."""
+        """Judge every queue, (lossless priorities, rows), or port, (rows,): -2 to 3."""
         raise NotImplementedError
 
     @classmethod
@@ -154,8 +155,14 @@ def levels(
 
 
 def undecided(found: Levels, where: Bools) -> Levels:
-    """Turn level 0 into "neither bad nor good" where a figure means nothing."""
+    """Turn level 0 into "neither bad nor good" where a figure is near its threshold."""
     found[(found == 0) & np.broadcast_to(where, found.shape)] = UNDECIDED
+    return found
+
+
+def quiet(found: Levels, where: Bools) -> Levels:
+    """Turn level 0 into "too little traffic to say" where a figure means nothing."""
+    found[(found == 0) & np.broadcast_to(where, found.shape)] = QUIET
     return found
 
 

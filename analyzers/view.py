@@ -4,23 +4,27 @@ A figure has the shape of a queue signal, (lossless priorities, rows), or of a p
 (rows,), and a time for each row: that of the newest sample it was made of. NaN is unknown.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
 
-from analyzers.conservation import cnps_arrived
+from analyzers.clocks import Clocks, told
+from analyzers.conservation import cnps_arrived, marks_uncounted
 from analyzers.cycles import STUCK, cycles
-from analyzers.figures import SOURCES
 from analyzers.groups import Group
+from analyzers.watch import DISTINCT
 from roce.fabric import Fabric
-from roce.model import Floats, Rates
-from roce.signals import SIGNALS
+from roce.model import Bools, Floats, Rates
 
 BITS = np.float32(8)
 
 PAUSED = 0.01
 """Share of time above which a queue counts as held: short pauses are how PFC works."""
+
+
+SLACK = 0.1
+"""By how much a part may seem more than the whole: as ends that are counted apart may differ."""
 
 
 class View:
@@ -32,6 +36,7 @@ class View:
         self._fell = np.full(fabric.count, np.nan, dtype=np.float32) if fell is None else fell
         self._speed: Rates = fabric.speed.astype(np.float32)
         self._made: dict[str, Rates] = {}
+        self._clocks = Clocks(fabric)
 
     def figure(self, name: str) -> Rates:
         """Give a figure, or a signal's rate, by name."""
@@ -42,41 +47,12 @@ class View:
         return self._made[name]
 
     def at(self, name: str) -> Floats:
-        """Give when each row of a figure was last sampled, in unix seconds; shape (rows,).
-
-        It is the time of the newest signal that the figure is made of.
-        """
-        newest: Floats = np.full(self.fabric.count, np.nan)
-        for times, _ in self._samples(name):
-            newest = np.fmax(newest, times)
-        return newest
+        """Give when each row of a figure was last sampled, in unix seconds; shape (rows,)."""
+        return self._clocks.of(name)[0]
 
     def pace(self, name: str) -> Floats:
-        """Give how often each row of a figure is renewed, in seconds; shape (rows,).
-
-        It is the pace of the quickest signal that was ever sampled there; NaN before any was.
-        """
-        quickest: Floats = np.full(self.fabric.count, np.nan)
-        for times, paces in self._samples(name):
-            quickest = np.fmin(quickest, np.where(np.isfinite(times), paces, np.nan))
-        return quickest
-
-    def _samples(self, name: str) -> Iterator[tuple[Floats, Floats]]:
-        """Give, by signal of a figure, when it was sampled and how often it should be."""
-        own, peers = ((name,), ()) if name in SIGNALS else SOURCES[name]
-        for signals, over in ((own, _same), (peers, self._at_peer)):
-            for signal in signals:
-                paces = self._paces[SIGNALS[signal].fast]
-                yield over(self.fabric.sampled_at(signal)), over(paces)
-
-    def _at_peer(self, values: Floats) -> Floats:
-        found: Floats = np.where(self.fabric.peer >= 0, values[self.fabric.peer], np.nan)
-        return found
-
-    @cached_property
-    def _paces(self) -> tuple[Floats, Floats]:
-        """How often the slow and the fast signals of each row give a rate, in seconds."""
-        return paces(self.fabric)
+        """Give how often each row of a figure is renewed, in seconds; shape (rows,)."""
+        return self._clocks.of(name)[1]
 
     def _held(self) -> Rates:
         """Share of time this port's egress queue is held by its peer."""
@@ -105,8 +81,8 @@ class View:
         What a device holds may wait for one of its egress queues that is held itself: then the
         trouble is further on. Traffic goes up and then down, so what comes from above waits for
         a queue that leads down, and what comes from below may wait for any. NaN where some queue
-        that leads down is held, since that may explain all. Ways lead down towards hosts, and
-        from a switch without hosts, which is a spine, all of them.
+        that leads down is held, or may be, since that may explain all. Ways lead down towards
+        hosts, and from a switch without hosts, which is a spine, all of them.
         """
         to_host, held = self.figure("to_host") > 0, self.figure("held")
         asserted, number = self.figure("asserted"), self.fabric.device_of
@@ -115,14 +91,25 @@ class View:
         from_below = self._worst(np.where(down, asserted, 0))
         from_above = self._worst(np.where(down, 0, asserted))
         up_held = self._worst(np.where(down, 0, held)) >= PAUSED
-        down_held = self._worst(np.where(down, held, 0)) >= PAUSED
+        unseen = down & (self.fabric.peer >= 0) & np.isnan(held)
+        down_held = self._worst(np.where(unseen, 1, np.where(down, held, 0))) >= PAUSED
         spills = np.fmax(from_above, np.where(up_held, 0, from_below))
         return np.where(down_held, np.float32(np.nan), spills).astype(np.float32)
 
     def _share(self, part: str, whole: str) -> Rates:
         """Give a signal as a share of another; nothing of nothing is known to be nothing."""
-        some, all_of = self.fabric.rate(part), self.fabric.rate(whole)
-        return np.where((some == 0) & (all_of == 0), np.float32(0), some / all_of)
+        return _ratio(self.fabric.rate(part), self.fabric.rate(whole))
+
+    def _marks(self, marked: Rates) -> Rates:
+        """Give marks of switches' queues; unknown where hosts receive some and no switch counts.
+
+        A counter that never moved on any switch, while marked packets arrive, does not count.
+        """
+        return np.full_like(marked, np.nan) if self._never_marks else marked
+
+    @cached_property
+    def _never_marks(self) -> bool:
+        return marks_uncounted(self.fabric)
 
     def _worst(self, values: Rates) -> Rates:
         """Give the largest value among a device's ports, at each of them; unknown is none."""
@@ -157,7 +144,7 @@ class View:
 
     def _leaf_marked(self) -> Rates:
         """Share of its packets that the queue towards this port marked, as its switch counts."""
-        return self.fabric.at_peer(self._share("ecn_marked_packets", "prio_tx_packets"))
+        return self.fabric.at_peer(self._switch_marked())
 
     def _line(self) -> Rates:
         """Share of line that this port sends on the priority, as either end counts it."""
@@ -171,12 +158,17 @@ class View:
 
     def _marked(self) -> Rates:
         """Share of a queue's packets that were ECN-marked, by the host where no switch says."""
-        own = self._share("ecn_marked_packets", "prio_tx_packets")
+        own = self._switch_marked()
         return np.where(np.isfinite(own), own, self.fabric.at_peer(self.figure("host_marked")))
+
+    def _switch_marked(self) -> Rates:
+        """Share of its packets that a switch's queue marked, as the switch counts."""
+        marked = self._marks(self.fabric.rate("ecn_marked_packets"))
+        return _part(_ratio(marked, self.fabric.rate("prio_tx_packets")))
 
     def _host_marked(self) -> Rates:
         """Share of the RDMA packets a port received that were ECN-marked."""
-        return self._share("np_ecn_marked_packets", "rdma_rx_packets")
+        return _part(self._share("np_ecn_marked_packets", "rdma_rx_packets"))
 
     def _cnps(self) -> Rates:
         """CNPs a port sent, as a share of the RDMA packets it received."""
@@ -185,6 +177,10 @@ class View:
     def _rdma_line(self) -> Rates:
         """Share of line that a port sends as RDMA."""
         return self.fabric.rate("rdma_tx_bytes") * BITS / self._speed
+
+    def _peer_bytes(self) -> Rates:
+        """Bytes a second that the other end sends, as it counts itself."""
+        return self.fabric.at_peer(self.fabric.rate("tx_bytes"))
 
     def _to_host(self) -> Rates:
         """1 where the other end of the cable is a host."""
@@ -243,12 +239,32 @@ class View:
         return np.where(bad == 0, np.float32(0), bad / (got + bad))
 
     def _lossless_drops(self) -> Rates:
-        """Packets a second dropped on a lossless priority, at egress and at ingress."""
-        out, into = (
-            self.fabric.rate("queue_dropped_packets"),
-            self.fabric.rate("ingress_dropped_packets"),
-        )
-        return np.where(np.isfinite(out), out + np.nan_to_num(into), into)
+        """Packets a second dropped on a lossless priority, at egress and at ingress.
+
+        Ingress counts where its sample is as new as that of egress: where it is polled less
+        often, one drop there is one sample with drops, not one for each poll of egress.
+        """
+        out, into = self._drops
+        return np.where(np.isfinite(out), out + np.where(self._renewed, into, 0), into)
+
+    def _late_drops(self) -> Rates:
+        """Packets a second dropped at ingress by a sample that was judged before; else 0."""
+        out, into = self._drops
+        late = np.isfinite(out) & ~self._renewed
+        return np.where(late, np.nan_to_num(into), np.float32(0))
+
+    @property
+    def _drops(self) -> tuple[Rates, Rates]:
+        fabric = self.fabric
+        return fabric.rate("queue_dropped_packets"), fabric.rate("ingress_dropped_packets")
+
+    @cached_property
+    def _renewed(self) -> Bools:
+        """Say where ingress was sampled together with egress, and is known on any priority."""
+        fabric, name = self.fabric, "ingress_dropped_packets"
+        age = fabric.sampled_at("queue_dropped_packets") - fabric.sampled_at(name)
+        found: Bools = (age < DISTINCT * fabric.interval_seconds) & told(fabric, name)
+        return found
 
     def _cnp_drops(self) -> Rates:
         """Packets a second that a port drops on the priority of CNPs."""
@@ -278,16 +294,15 @@ class View:
         Where no switch counts marks, those that hosts receive anywhere stand for them.
         """
         own = self.figure("lately_marked")
-        if not np.isfinite(self.fabric.mean("ecn_marked_packets")).any():
+        if not np.isfinite(own).any():
             sent = self.fabric.mean("prio_tx_packets")
             own = np.where(np.isfinite(sent), self.figure("all_marked"), np.float32(np.nan))
         return own * self.figure("way")
 
     def _lately_marked(self) -> Rates:
         """Mean share of packets that a switch's queue marked over the window."""
-        marked = self.fabric.mean("ecn_marked_packets")
-        sent = self.fabric.mean("prio_tx_packets")
-        return np.where(sent == 0, np.float32(0), marked / sent)
+        marked = self._marks(self.fabric.mean("ecn_marked_packets"))
+        return _part(_ratio(marked, self.fabric.mean("prio_tx_packets")))
 
     def _lately_peak(self) -> Rates:
         """Deepest that a queue was over the window, in bytes."""
@@ -349,16 +364,15 @@ class View:
         return self.fabric.rate("pci_stalled_wr_seconds")
 
 
-def paces(fabric: Fabric) -> tuple[Floats, Floats]:
-    """Give how often slow and fast signals give a rate, in seconds; each of shape (rows,).
+def _ratio(some: Rates, all_of: Rates) -> Rates:
+    """Give a share; nothing of nothing is known to be nothing."""
+    return np.where((some == 0) & (all_of == 0), np.float32(0), some / all_of)
 
-    It is how often they are polled, and no oftener than their agent renews them twice.
+
+def _part(share: Rates) -> Rates:
+    """Give the share of a part; unknown where it is more than the whole.
+
+    Vendors mean different things by marks, and more than all packets were not marked. Two
+    counters that are read one after the other may be a little off.
     """
-    every = fabric.devices.values()
-    slow = [max(d.slow_interval_seconds, 2 * d.refresh_seconds) for d in every]
-    fast = [max(d.interval_seconds, 2 * d.refresh_seconds) for d in every]
-    return np.array(slow)[fabric.device_of], np.array(fast)[fabric.device_of]
-
-
-def _same(values: Floats) -> Floats:
-    return values
+    return np.where(share <= 1 + SLACK, np.minimum(share, np.float32(1)), np.float32(np.nan))

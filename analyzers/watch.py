@@ -24,6 +24,10 @@ GAP: Final = 3.5
 """Paces without a sample after which what was seen before no longer adds up with it: a rate is
 held for unknown after three."""
 
+QUIET: Final = -2
+"""A level: so little traffic that nothing can be said. It is not good at once, since jobs pause;
+as many samples of it in a row as a trouble may come back within end it."""
+
 LOUD: Final = 2
 """The level from which a finding is found rather than noted."""
 
@@ -33,6 +37,7 @@ _STATE = np.dtype(
         ("peak", "i1"),
         ("level", "i1"),
         ("good", "u1"),
+        ("quiet", "u1"),
         ("closed", "u1"),
         ("seen", "u4", (3,)),
         ("first_at", "f8"),
@@ -58,6 +63,19 @@ class Patience(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     reopen_samples: Annotated[int, Meta(ge=0, le=200)] = 20
     """Samples after its end within which it is the same trouble when it comes back."""
 
+    @property
+    def quiet_samples(self) -> int:
+        """Samples without traffic, none other between them, that end it."""
+        return max(self.reopen_samples, self.clear_samples)
+
+    def opens(self, samples: int) -> int:
+        """Give how many samples open a rule that asks for ``samples``, 0 for the common number.
+
+        A window shorter than that is full of them: a rule that can never open would be off, and
+        nobody would know.
+        """
+        return min(samples or self.open_samples, self.window_samples)
+
 
 @dataclass(frozen=True, slots=True)
 class Episode:
@@ -82,6 +100,8 @@ class Watch:
         self._lanes = lanes
         self._mask = np.uint32((1 << patience.window_samples) - 1)
         self._last_at: Floats = np.empty(0)
+        # Before the first step nothing is sampled.
+        self._horizon: Floats = np.full(1, np.inf)
         # Cells are numbered row x lanes + lane, so that a number stays when rows are added.
         self._cells: Ints = np.empty(0, dtype=np.int64)
         self._state: NDArray[Any] = np.zeros(0, dtype=_STATE)
@@ -116,7 +136,10 @@ class Watch:
         here = new[lane, row]
         away = np.abs(at[row] - self._state["last_at"]) > GAP * pace[row]
         group = None if device is None else device[row] * self._lanes + lane
-        self._advance(here, here & away, levels[lane, row], at[row], group)
+        # What was seen where nothing new comes in any more does not add up with what is now.
+        newest = np.max(at, where=np.isfinite(at), initial=-np.inf)
+        self._horizon = newest - GAP * pace
+        self._advance(here, here & away, levels[lane, row], at[row], group, row)
         sampled = new.any(axis=0)
         self._last_at[sampled] = at[sampled]
         self._prune()
@@ -132,8 +155,13 @@ class Watch:
         state[np.searchsorted(everything, self._cells)] = self._state
         self._cells, self._state = everything, state
 
+    def _live(self, row: Ints) -> Bools:
+        """Say which of the remembered cells, on these rows, are still sampled."""
+        live: Bools = self._state["last_at"] >= np.take(self._horizon, row, mode="clip")
+        return live
+
     def _advance(
-        self, new: Bools, gap: Bools, level: Levels, at: Floats, group: Ints | None
+        self, new: Bools, gap: Bools, level: Levels, at: Floats, group: Ints | None, row: Ints
     ) -> None:
         """Move the remembered cells on by one sample where there is a new one."""
         s, p = self._state, self._patience
@@ -143,13 +171,14 @@ class Watch:
         start = new & (older[:, 0] == 0) & (level >= 1)
         s["first_at"][start] = at[start]
         s["seen"] = seen = np.where(new[:, None], older | reached, s["seen"])
-        held = np.bitwise_count(_together(seen, group)) >= p.open_samples
+        s["level"][new], s["last_at"][new] = level[new], at[new]
+        held = np.bitwise_count(_together(seen, group, self._live(row))) >= p.open_samples
         top = np.where(held.any(axis=1), 3 - np.argmax(held[:, ::-1], axis=1), 0)
         s["good"] = np.where(
             new, np.where(level == 0, s["good"] + 1, _keep(level, s["good"])), s["good"]
         )
+        s["quiet"] = np.where(new, np.where(level == QUIET, s["quiet"] + 1, 0), s["quiet"])
         s["closed"] = np.where(new & (s["closed"] > 0), s["closed"] + 1, s["closed"])
-        s["level"][new], s["last_at"][new] = level[new], at[new]
         now = level > 0 if group is None else (seen != 0).any(axis=1)
         opened = new & (s["severity"] == 0) & (top > 0) & now
         again = opened & (s["closed"] > 0) & (s["closed"] <= p.reopen_samples + 1)
@@ -164,7 +193,8 @@ class Watch:
         s["severity"][rises] = top[rises]
         s["severity"][again] = np.maximum(s["severity"], s["peak"])[again]
         s["peak"] = np.maximum(s["peak"], s["severity"])
-        ended = new & (s["severity"] > 0) & (s["good"] >= p.clear_samples)
+        over = (s["good"] >= p.clear_samples) | (s["quiet"] >= p.quiet_samples)
+        ended = new & (s["severity"] > 0) & over
         s["severity"][ended] = 0
         s["closed"][ended] = 1
         s["seen"][ended] = 0
@@ -179,9 +209,10 @@ class Watch:
 
     @property
     def places(self) -> int:
-        """How many rows showed something lately."""
-        rows = self._cells[(self._state["seen"] != 0).any(axis=1)] // self._lanes
-        return len(np.unique(rows))
+        """How many rows showed something lately, and are still sampled."""
+        rows = self._cells // self._lanes
+        seen = (self._state["seen"] != 0).any(axis=1) & self._live(rows)
+        return len(np.unique(rows[seen]))
 
     def open(self) -> Iterator[Episode]:
         """Give what is open."""
@@ -212,12 +243,12 @@ class Watch:
         self._cells, self._state = self._cells[keep], self._state[keep]
 
 
-def _together(seen: NDArray[np.uint32], group: Ints | None) -> NDArray[np.uint32]:
-    """Give what was seen at each cell, or at any cell of its group that saw the like."""
+def _together(seen: NDArray[np.uint32], group: Ints | None, live: Bools) -> NDArray[np.uint32]:
+    """Give what was seen at each cell, or at any live cell of its group that saw the like."""
     if group is None or not len(group):
         return seen
     union = np.zeros((int(group.max()) + 1, seen.shape[1]), dtype=np.uint32)
-    np.bitwise_or.at(union, group, seen)
+    np.bitwise_or.at(union, group, np.where(live[:, None], seen, np.uint32(0)))
     return np.where(seen != 0, union[group], np.uint32(0))
 
 

@@ -370,13 +370,16 @@ class Fabric:
     def _newer(self, own: str, peers: str) -> Rates:
         """Give what the end of each cable says that was read last; the other's where unknown.
 
-        Of two ends polled in turn the older one repeats what is over already.
+        Of two ends polled in turn the older one repeats what is over already. An end that never
+        counted any while the other end counts some does not count them: its zero is none.
         """
         mine, theirs = self.rate(own), self.at_peer(self.rate(peers))
         at = np.where(self.peer >= 0, self.sampled_at(peers)[self.peer], np.nan)
         with np.errstate(invalid="ignore"):
             late = at > self.sampled_at(own)
-        return np.where((late | np.isnan(mine)) & np.isfinite(theirs), theirs, mine)
+            raw, known = (values[self._lanes] for values in self.raw(own))
+            mute = known & (raw == 0) & (theirs > 0)
+        return np.where((late | mute | np.isnan(mine)) & np.isfinite(theirs), theirs, mine)
 
     def last_at(self, device: str) -> float | None:
         """Give when a device last gave a batch."""

@@ -194,6 +194,10 @@ class Planes:
         """
         can = values <= tops[self._units[signal.index]]
         good = can & (values >= 0)
+        if self.windows.wanted:
+            elapsed = np.maximum(at - self.at[signal.index, rows], 0.0)
+            taken = np.where(good & np.isfinite(elapsed), values, np.nan)
+            self.windows.add(np.array([signal.index]), rows, taken[None], elapsed[None])
         self.rate[signal.index][..., rows] = np.where(good, values, np.nan)
         self.known[signal.index][..., rows] = False
         self.at[signal.index, rows], self._source[signal.index, rows] = at, source

@@ -1,7 +1,7 @@
 """What was over a window: means and peaks, kept only for the signals that some rule asks for."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,9 @@ from roce.model import Floats, Ints, Rates
 PARTS: Final = 10
 """Parts of a window: it slides by one at a time. A window is ten samples unless told otherwise,
 so that a part is a sample."""
+
+LONGEST_SECONDS: Final = 3600.0
+"""What a rate over a longer time counts for, so that a gap does not outweigh what is now."""
 
 
 class Windows:
@@ -30,7 +33,9 @@ class Windows:
         self._tops: dict[int, int] = {}
         self._room = 0
         empty: Rates = np.empty((PARTS + 1, 0, *self._lanes, 0), dtype=np.float32)
-        self._amount = self._seconds = self._highest = empty
+        self._amount = self._highest = empty
+        # A part is a few samples long: sixteen bits hold its seconds to within 0.05 %.
+        self._seconds: NDArray[np.float16] = empty.astype(np.float16)
         self._now = 0
         self._turned_at: float | None = None
 
@@ -55,9 +60,9 @@ class Windows:
             self._highest = self._wider(self._highest, np.nan)
         return self._tops.get(index)
 
-    def _wider(self, old: Rates, value: float) -> Rates:
+    def _wider(self, old: NDArray[Any], value: float) -> NDArray[Any]:
         shape = (PARTS + 1, 1, *self._lanes, self._room)
-        return np.concatenate((old, np.full(shape, value, dtype=np.float32)), axis=1)
+        return np.concatenate((old, np.full(shape, value, dtype=old.dtype)), axis=1)
 
     def grow(self, room: int) -> None:
         """Make room for as many rows."""
@@ -74,7 +79,7 @@ class Windows:
                 continue
             mine = self._mine(rate[at])
             known = np.isfinite(mine)
-            seconds = np.where(known, elapsed[at], 0.0)
+            seconds = np.where(known, np.minimum(elapsed[at], LONGEST_SECONDS), 0.0)
             self._amount[self._now, slot][..., rows] += np.where(known, mine, 0.0) * seconds
             self._seconds[self._now, slot][..., rows] += seconds
 
@@ -107,7 +112,7 @@ class Windows:
         if slot is None:
             return np.full((*self._lanes, count), np.nan, dtype=np.float32)
         amount = self._amount[:, slot, ..., :count].sum(axis=0)
-        seconds = self._seconds[:, slot, ..., :count].sum(axis=0)
+        seconds = self._seconds[:, slot, ..., :count].sum(axis=0, dtype=np.float32)
         with np.errstate(invalid="ignore"):
             mean: Rates = amount / seconds
         return mean

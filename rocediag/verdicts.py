@@ -11,11 +11,11 @@ from typing import Protocol
 import msgspec
 import numpy as np
 
+from analyzers.clocks import paces
 from analyzers.conservation import Check, checks, unknown
 from analyzers.coverage import ENOUGH
 from analyzers.findings import word
 from analyzers.judge import CLEAN
-from analyzers.view import paces
 from collector.strict import nearest
 from roce.errors import ConfigError
 from roce.fabric import STALE_AFTER, Fabric

@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from analyzers import words
-from analyzers.rule import Amount, Figures, Rule, Share, Where, levels, undecided
+from analyzers.rule import Amount, Figures, Rule, Share, Where, levels, quiet, undecided
 from analyzers.view import View
 from roce.model import Bools, Ints, Levels, Mode
 
@@ -69,7 +69,8 @@ class CnpFlood(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
             "of all CNPs slow hosts down behind a leaf that pauses them ≥ {paused:%} of the "
             "time or whose uplinks are ≥ {full:%} full",
         ),
-        ("undecided", "marked > half of {warning:%}, or less traffic"),
+        ("undecided", "marked > half of {warning:%}"),
+        ("quiet", "less traffic"),
         (
             "not where",
             "the leaf sends it ≥ {full:%} of line; or the leaf's queue was ≥ "
@@ -101,7 +102,8 @@ class CnpFlood(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
         noted = judged & (marked > self.warning)
         alone = noted & (_leaves(view, noted)[:, None] <= 1) & ~self._elsewhere(view)
         found = levels(noted, alone, alone & (marked > self.critical))
-        return undecided(found, host & (~enough | (marked > self.warning / 2)))
+        found = quiet(found, host & ~enough)
+        return undecided(found, host & (marked > self.warning / 2))
 
     def _elsewhere(self, view: View) -> Bools:
         """Whether many of the slowed senders sit behind a congestion that shows, by priority."""

@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from analyzers import words
-from analyzers.rule import Amount, Figures, Rule, Share, Where, levels, undecided
+from analyzers.rule import Amount, Figures, Rule, Share, Where, levels, quiet, undecided
 from analyzers.view import View
 from roce.model import Levels, Mode
 from roce.signals import Scope
@@ -32,7 +32,8 @@ class CnpIgnored(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ("judged", "each port of a host that gets ≥ {floor} CNPs a second"),
         ("critical", "ignored / (ignored + handled) ≥ {critical:%}"),
         ("warning", "ignored / (ignored + handled) ≥ {warning:%}"),
-        ("undecided", "ignored / (ignored + handled) ≥ half of {warning:%}, or fewer CNPs"),
+        ("undecided", "ignored / (ignored + handled) ≥ half of {warning:%}"),
+        ("quiet", "fewer CNPs"),
         ("not in", "a fabric whose mode ({fabric.mode}) is pfc-only or lossy"),
     )
     look: ClassVar = ("show_rdma", "show_dcqcn")
@@ -53,7 +54,7 @@ class CnpIgnored(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
             host & enough & (share >= self.warning),
             host & enough & (share >= self.critical),
         )
-        return undecided(found, host & (~enough | (share >= self.warning / 2)))
+        return undecided(quiet(found, host & ~enough), host & (share >= self.warning / 2))
 
     def summary(self, where: Where, figures: Figures) -> str:
         """Name the host."""

@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from analyzers import words
-from analyzers.rule import Amount, Figures, Rule, Where, levels, undecided
+from analyzers.rule import Amount, Figures, Rule, Where, levels, quiet, undecided
 from analyzers.view import View
 from roce.model import Bools, Levels, Mode, Rates
 from roce.signals import Scope
@@ -37,7 +37,8 @@ class CnpMisqueued(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
             "warning",
             "packets sent on priority {fabric.cnp_priority} < {warning:%} of the CNPs sent",
         ),
-        ("undecided", "packets sent there < twice {warning:%} of the CNPs sent, or fewer CNPs"),
+        ("undecided", "packets sent there < twice {warning:%} of the CNPs sent"),
+        ("quiet", "fewer CNPs"),
         ("not in", "a fabric whose mode ({fabric.mode}) is pfc-only or lossy"),
     )
     look: ClassVar = ("show_rdma", "show_dscp_map")
@@ -58,7 +59,8 @@ class CnpMisqueued(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
         host = view.fabric.is_host & (view.fabric.site.mode is Mode.DCQCN)
         enough = host & (sent >= self.floor)
         found = levels(None, enough & (carried < self.warning * sent))
-        return undecided(found, host & (~enough | (carried < 2 * self.warning * sent)))
+        found = quiet(found, host & ~enough)
+        return undecided(found, host & (carried < 2 * self.warning * sent))
 
     def summary(self, where: Where, figures: Figures) -> str:
         """Name the host."""

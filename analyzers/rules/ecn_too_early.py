@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from analyzers import words
-from analyzers.rule import Amount, Figures, Rule, Share, Where, levels, undecided
+from analyzers.rule import Amount, Figures, Rule, Share, Where, levels, quiet, undecided
 from analyzers.view import View
 from roce.model import Levels
 
@@ -40,7 +40,8 @@ class EcnTooEarly(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
             "over the window marked ≥ {marked:%}, and never deeper than "
             "{shallow_bytes_at_100g:kB} (at 100 Gb/s, scaled by speed)",
         ),
-        ("undecided", "marked ≥ half of {marked:%}, or less traffic"),
+        ("undecided", "marked ≥ half of {marked:%}"),
+        ("quiet", "less traffic"),
     )
     look: ClassVar = ("show_ecn", "show_queues")
     mend: ClassVar = ("set_ecn",)
@@ -59,7 +60,7 @@ class EcnTooEarly(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
         enough = view.figure("prio_tx_packets") >= self.floor_packets
         shallow = peak < self.shallow_bytes_at_100g * view.fabric.speed / 100e9
         found = levels(None, switch & enough & shallow & (marked >= self.marked))
-        return undecided(found, switch & (~enough | (marked >= self.marked / 2)))
+        return undecided(quiet(found, switch & ~enough), switch & (marked >= self.marked / 2))
 
     def summary(self, where: Where, figures: Figures) -> str:
         """Name the queue, its marks and its depth."""

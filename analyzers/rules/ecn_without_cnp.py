@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from analyzers import words
-from analyzers.rule import Amount, Figures, Rule, Share, Where, levels, undecided
+from analyzers.rule import Amount, Figures, Rule, Share, Where, levels, quiet, undecided
 from analyzers.view import View
 from roce.model import Levels, Mode
 from roce.signals import Scope
@@ -40,6 +40,7 @@ class EcnWithoutCnp(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True)
         ("critical", "marked ≥ {marked:%} of the RDMA packets received"),
         ("info", "marked ≥ {marked_info:%} of the RDMA packets received"),
         ("undecided", "fewer marks, and still no CNP"),
+        ("quiet", "no marks and no CNP"),
         ("not in", "a fabric whose mode ({fabric.mode}) is pfc-only or lossy"),
     )
     look: ClassVar = ("show_rdma", "show_dcqcn")
@@ -57,6 +58,7 @@ class EcnWithoutCnp(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True)
         mute = host & (marks >= self.marks_per_second) & (cnps == 0)
         found = levels(mute & (share >= self.marked_info), None, mute & (share >= self.marked))
         # Without a CNP, few marks say nothing; one CNP says that it speaks.
+        found = quiet(found, host & (cnps == 0) & (marks == 0))
         return undecided(found, host & (cnps == 0))
 
     def summary(self, where: Where, figures: Figures) -> str:

@@ -37,7 +37,11 @@ class GlobalPause(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
             "any 802.3x pause frames while no PFC frames move, in a fabric with lossless "
             "priorities ({fabric.lossless}) whose mode ({fabric.mode}) is not lossy",
         ),
-        ("undecided", "paused ≥ half of {warning:%} of the time"),
+        (
+            "undecided",
+            "paused ≥ half of {warning:%} of the time, or 802.3x pause frames where PFC frames "
+            "are not told and nobody says that PFC is off",
+        ),
     )
     look: ClassVar = ("show_pfc", "show_pfc_on")
     mend: ClassVar = ("set_pause_off", "set_pfc")
@@ -71,7 +75,8 @@ class GlobalPause(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
         frames = _alone(view, "tx") | (unseen & _alone(view, "rx"))
         meant = bool(fabric.lossless) and fabric.site.mode is not Mode.LOSSY
         found = levels(None, (seconds >= self.warning) | (frames & meant), seconds >= self.critical)
-        return undecided(found, seconds >= self.warning / 2)
+        untold = _untold(view, "tx") | (unseen & _untold(view, "rx"))
+        return undecided(found, (seconds >= self.warning / 2) | untold)
 
     def summary(self, where: Where, figures: Figures) -> str:
         """Name the port, and whom it stops or who stops it."""
@@ -97,8 +102,22 @@ class GlobalPause(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 def _alone(view: View, way: str) -> Bools:
     """Say where 802.3x pause frames move and PFC frames do not."""
-    pfc = np.nansum(view.figure(f"pfc_{way}_frames"), axis=0)
-    found: Bools = (view.figure(f"{way}_pause_frames") > 0) & (pfc == 0)
+    pfc = view.figure(f"pfc_{way}_frames").sum(axis=0)
+    paused = view.figure(f"{way}_pause_frames") > 0
+    found: Bools = paused & (pfc == 0)
+    # A NIC whose PFC is off tells no PFC frames at all.
+    for row in np.flatnonzero(paused & np.isnan(pfc)).tolist():
+        end = view.fabric.ends[row]
+        facts = view.fabric.facts.get(end.device)
+        port = facts.ports.get(end.port) if facts is not None else None
+        found[row] = port is not None and port.pfc_enabled == ()
+    return found
+
+
+def _untold(view: View, way: str) -> Bools:
+    """Say where 802.3x pause frames move and nobody knows whether PFC frames do."""
+    pfc = view.figure(f"pfc_{way}_frames").sum(axis=0)
+    found: Bools = (view.figure(f"{way}_pause_frames") > 0) & np.isnan(pfc)
     return found
 
 

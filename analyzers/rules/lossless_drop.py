@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from analyzers import words
-from analyzers.rule import Figures, Rule, Where, levels
+from analyzers.rule import Figures, Rule, Where, levels, undecided
 from analyzers.view import View
 from roce.model import Levels, Mode
 
@@ -22,6 +22,7 @@ class LosslessDrop(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     formula: ClassVar = (
         ("judged", "each lossless priority ({fabric.lossless}) of each port"),
         ("critical", "any packet dropped in a sample, at egress or at ingress"),
+        ("undecided", "drops at ingress when that was polled last, and no newer poll of it"),
         ("not in", "a fabric whose mode ({fabric.mode}) is lossy"),
     )
     look: ClassVar = ("show_queues", "show_pfc_on", "show_buffers", "show_watchdog")
@@ -29,6 +30,7 @@ class LosslessDrop(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     per_device: ClassVar = True
     title: ClassVar = "lossless drop"
     needs: ClassVar = ("lossless_drops",)
+    helps: ClassVar = ("late_drops",)
     shown: ClassVar = (
         "lossless_drops",
         "queue_dropped_packets",
@@ -39,7 +41,9 @@ class LosslessDrop(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def level(self, view: View) -> Levels:
         """Judge each lossless priority of each port."""
         lossless = view.fabric.site.mode is not Mode.LOSSY
-        return levels(critical=(view.figure("lossless_drops") > 0) & lossless)
+        found = levels(critical=(view.figure("lossless_drops") > 0) & lossless)
+        # Between two polls of ingress nobody knows whether it still drops.
+        return undecided(found, (view.figure("late_drops") > 0) & lossless)
 
     def summary(self, where: Where, figures: Figures) -> str:
         """Name the port and the loss."""

@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from analyzers import words
-from analyzers.rule import Amount, Figures, Rule, Share, Where, levels, undecided
+from analyzers.rule import Amount, Figures, Rule, Share, Where, levels, quiet, undecided
 from analyzers.view import View
 from roce.model import Levels
 from roce.signals import Scope
@@ -34,7 +34,8 @@ class Retransmission(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True
         ("judged", "each port of a host that sends ≥ {floor_packets} RDMA packets a second"),
         ("critical", "sequence errors ≥ {critical} of the RDMA packets sent"),
         ("warning", "sequence errors ≥ {warning} of the RDMA packets sent"),
-        ("undecided", "sequence errors ≥ half of {warning} of the packets, or less traffic"),
+        ("undecided", "sequence errors ≥ half of {warning} of the packets"),
+        ("quiet", "less traffic"),
     )
     look: ClassVar = ("show_rdma", "show_queues", "show_errors")
     samples: ClassVar = 5
@@ -48,7 +49,8 @@ class Retransmission(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True
         share = view.figure("sequence")
         busy = view.fabric.is_host & (view.figure("rdma_tx_packets") >= self.floor_packets)
         found = levels(None, busy & (share >= self.warning), busy & (share >= self.critical))
-        return undecided(found, view.fabric.is_host & (~busy | (share >= self.warning / 2)))
+        host = view.fabric.is_host
+        return undecided(quiet(found, host & ~busy), host & (share >= self.warning / 2))
 
     def summary(self, where: Where, figures: Figures) -> str:
         """Name the sender."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from analyzers import words
 from analyzers.hostfigures import roles, share_of_others
-from analyzers.rule import Figures, Rule, Share, Where, levels, undecided
+from analyzers.rule import Figures, Rule, Share, Where, levels, quiet, undecided
 from analyzers.view import View
 from roce.model import Levels, Rates
 from roce.signals import Scope
@@ -40,7 +40,8 @@ class TcpFallback(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
             "< {critical:%} of its bytes are RDMA, where ≥ {usual:%} were over the window "
             "before, or are on most busy ports of the other hosts of its role",
         ),
-        ("undecided", "< twice {critical:%} are RDMA, or less traffic"),
+        ("undecided", "< twice {critical:%} are RDMA"),
+        ("quiet", "less traffic"),
     )
     look: ClassVar = ("show_rdma", "show_gids", "show_port")
     scope: ClassVar = Scope.PORT
@@ -63,7 +64,8 @@ class TcpFallback(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
         )
         little = busy & (share < self.critical)
         found = levels(critical=little & ((before >= self.usual) | (others > 0)))
-        return undecided(found, fabric.is_host & (~busy | (share < 2 * self.critical)))
+        found = quiet(found, fabric.is_host & ~busy)
+        return undecided(found, fabric.is_host & (share < 2 * self.critical))
 
     def summary(self, where: Where, figures: Figures) -> str:
         """Name the host and how little of its traffic is RDMA."""

@@ -43,14 +43,14 @@ class TelemetryGap(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     scope: ClassVar = Scope.PORT
     per_device: ClassVar = True
     title: ClassVar = "telemetry gap"
-    needs: ClassVar = ("hardest",)
-    helps: ClassVar = ("tx_bytes", "rx_bytes")
+    needs: ClassVar = ("peer_bytes",)
+    helps: ClassVar = ("tx_bytes", "rx_bytes", "asserted")
     shown: ClassVar = ("tx_bytes", "pfc_tx_frames")
 
     def known(self, view: View) -> Bools:
         """Say where the port was sampled before and the other end of its cable is sampled now."""
         fabric = view.fabric
-        awake = np.isfinite(fabric.at_peer(view.figure("tx_bytes")))
+        awake = np.isfinite(view.figure("peer_bytes"))
         found: Bools = awake & np.isfinite(fabric.sampled_at("tx_bytes"))
         return found
 
@@ -71,7 +71,7 @@ class TelemetryGap(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """Say where no byte is counted though the other end sends some, and where bytes are."""
         fabric = view.fabric
         sent, got = view.figure("tx_bytes"), view.figure("rx_bytes")
-        line = fabric.at_peer(sent * 8) / fabric.speed
+        line = view.figure("peer_bytes") * 8 / fabric.speed
         moving: Bools = (sent > 0) | (got > 0)
         return (sent == 0) & (got == 0) & (line >= self.sends), moving
 

@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from analyzers import words
-from analyzers.rule import Figures, Rule, Share, Where, levels, undecided
+from analyzers.rule import Figures, Rule, Share, Where, levels, quiet
 from analyzers.view import View
 from roce.model import Levels
 from roce.signals import Scope
@@ -39,7 +39,7 @@ class WrongPriority(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True)
             "warning",
             "< {warning:%} of its RDMA bytes leave on lossless priorities ({fabric.lossless})",
         ),
-        ("undecided", "less traffic"),
+        ("quiet", "less traffic"),
     )
     look: ClassVar = ("show_dscp_map", "show_rdma")
     mend: ClassVar = ("set_trust",)
@@ -54,7 +54,7 @@ class WrongPriority(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True)
         share = view.figure("on_lossless")
         busy = view.fabric.is_host & (view.figure("rdma_line") >= self.floor)
         found = levels(None, busy & (share < self.warning), busy & (share < self.critical))
-        return undecided(found, view.fabric.is_host & ~busy)
+        return quiet(found, view.fabric.is_host & ~busy)
 
     def summary(self, where: Where, figures: Figures) -> str:
         """Name the host and the priority that carries its RDMA traffic."""

@@ -75,11 +75,16 @@ class Page:
         if not issubclass(self.kind, Rule):
             return f"at once; not in the first {GRACE_SECONDS / 60:g} minutes after a boot"
         patience = self.here.patience
-        opens = self.kind.samples or patience.open_samples
+        opens, labels = patience.opens(self.kind.samples), dict(self.kind.formula)
         return (
             f"opens with {opens} such samples among the last {patience.window_samples}, "
             f"ends after {patience.clear_samples} good ones"
-            + ("; undecided is neither" if dict(self.kind.formula).get("undecided") else "")
+            + ("; undecided is neither" if "undecided" in labels else "")
+            + (
+                f"; {patience.quiet_samples} quiet ones in a row end it"
+                if "quiet" in labels
+                else ""
+            )
         )
 
     def blamed(self) -> Iterator[tuple[str, str]]:

@@ -151,6 +151,8 @@ _CHECKS = {
     "cnp": "CNPs sent, arrived",
     "rnr": "drops for want of buffers, retries",
     "host_tx": "hosts' bytes sent, leaves' received",
+    "pfc": "PFC frames sent, counted by peers",
+    "marks": "ECN marks of switches, at hosts",
 }
 
 

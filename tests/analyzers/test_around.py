@@ -136,17 +136,6 @@ def test_a_device_is_in_maintenance_where_all_its_ports_at_fault_are() -> None:
     assert levels == [1, 3]
 
 
-def test_a_trouble_told_quietly_is_counted_once_while_it_lasts() -> None:
-    around = surroundings(Net(), WORK)
-    for second in range(3):
-        around.heard([trouble(device="gpu21"), trouble("incast", "leaf1")], (), AT + second)
-    elsewhere = trouble("bad_link", "spine2", "Ethernet2")
-    around.heard([elsewhere, trouble(device="gpu21", level=1)], (), AT + 3)
-    assert around.told_quietly == {"pause_storm": 1, "incast": 1}
-    around.heard([trouble(device="gpu21")], (), AT + 4)
-    assert around.told_quietly == {"pause_storm": 2, "incast": 1}
-
-
 # --- boots -----------------------------------------------------------------------------------
 
 
@@ -223,6 +212,15 @@ def test_what_begins_with_a_root_where_its_pauses_pass_is_its_symptom(
     found = joined([trouble(), marks])
     assert found["pause_storm"] == (["ecn_after_pfc", "cnp_flood"] if together else [])
     assert ("ecn_after_pfc" in found) is not together
+
+
+def test_of_a_device_all_ports_are_symptoms() -> None:
+    marks = trouble("ecn_after_pfc", "spine1", "Ethernet2", level=2)
+    marks.about_device, marks.merged = (
+        True,
+        [trouble("ecn_after_pfc", "spine1", "Ethernet3").speaker],
+    )
+    assert joined([trouble(), marks])["pause_storm"] == ["ecn_after_pfc"] * 2
 
 
 def test_what_has_a_cause_of_its_own_is_a_trouble_of_its_own() -> None:

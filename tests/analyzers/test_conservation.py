@@ -4,14 +4,16 @@ import pytest
 
 from analyzers.conservation import TOLERANCE, Check, checks, cnps_arrived, unknown
 from analyzers.judge import Judge
+from analyzers.view import View
 from collector.replay import open_capture
 from roce.fabric import Fabric
 from roce.model import PortFacts, Site
-from tests.analyzers.build import LINE_BYTES, Net, only
+from tests.analyzers.build import LINE_BYTES, Net, only, place
 from tests.analyzers.test_captures import by_time, folder_of
 
 HOSTS = ("gpu11", "gpu12", "gpu21", "gpu22")
 SENT = 100.0
+PFC = ("pfc_rx_frames", "pfc_rx_pause_seconds")
 
 
 def net(arrived: float = 1.0, retried: float = 1.0, taken: float = 1.0) -> Net:
@@ -45,6 +47,8 @@ def test_what_goes_in_comes_out() -> None:
         ("cnp", "ok", 1.0),
         ("rnr", "ok", 1.0),
         ("host_tx", "ok", 1.0),
+        ("pfc", "ok", 1.0),
+        ("marks", "ok", 1.0),
     ]
     assert (told["cnp"].sent, told["cnp"].received, told["cnp"].ratio) == (400.0, 400.0, 1.0)
 
@@ -123,8 +127,49 @@ def test_a_cable_is_whole_by_itself() -> None:
 def test_unknown_is_no_zero() -> None:
     made = Net()
     told = judged(made)
-    assert {c.status for c in told.values()} == {"unknown"}
-    assert {(c.sent, c.received, c.ratio) for c in told.values()} == {(None, None, None)}
+    unknown = {name: c for name, c in told.items() if c.status == "unknown"}
+    assert set(unknown) == {"cnp", "rnr", "host_tx"} == set(told) - {"pfc", "marks"}
+    assert {(c.sent, c.received, c.ratio) for c in unknown.values()} == {(None, None, None)}
+
+
+def test_a_port_that_never_counted_a_pause_while_its_peer_sends_some_counts_none() -> None:
+    made = Net(hosts=1, spines=1)
+    made.hold("leaf1:Ethernet1", 0.4)
+    made.start(only())
+    made.poll()
+    made.counts[place("leaf1:Ethernet1")] |= dict.fromkeys(PFC, 0.0)
+    made.rates[place("leaf1:Ethernet1")].update(dict.fromkeys(PFC, 0.0))
+    told = judged(made)["pfc"]
+    assert (told.status, told.coverage, told.ratio) == ("off", 1.0, 0.0)
+    assert told.worst == "gpu11:mlx5_0/1 > leaf1:Ethernet1"
+    row = made.fabric.row("leaf1", "Ethernet1")
+    assert made.fabric.held().share[0, row] == pytest.approx(0.4)
+    # Once it counted some, its zero is one.
+    made.counts[place("leaf1:Ethernet1")] |= dict.fromkeys(PFC, 1.0)
+    assert judged(made)["pfc"].status == "ok"
+    assert made.fabric.held().share[0, row] == 0.0
+
+
+def test_marks_that_hosts_receive_were_made_by_some_switch() -> None:
+    made = Net(hosts=1, spines=1)
+    made.set("gpu11", np_ecn_marked_packets=1e4)
+    made.start(only())
+    made.poll()
+    switches = [end for end in made.counts if "gpu" not in end.device]
+    for end in switches:
+        made.counts[end]["ecn_marked_packets"] = 0.0
+    told = judged(made)["marks"]
+    assert (told.status, told.sent, told.received) == ("off", 0.0, 1e4)
+    row = made.fabric.row("leaf1", "Ethernet1")
+    assert View(made.fabric).figure("marked")[0, row] == pytest.approx(0.01)
+    # One switch that is not measured may have made them all.
+    made.silent = {"spine1"}
+    made.fabric = Net(hosts=1, spines=1).fabric
+    assert judged(made)["marks"].status == "ok"
+    made.silent = set()
+    made.counts[switches[0]]["ecn_marked_packets"] = 5.0
+    assert judged(made)["marks"].status == "ok"
+    assert View(made.fabric).figure("marked")[0, row] == 0.0
 
 
 def test_a_first_sample_and_a_restart_tell_nothing() -> None:

@@ -19,7 +19,7 @@ from rocediag.keys import keys
 
 PAGES = Path(__file__).parents[2] / "docs" / "rules"
 LEVELS = ("info", "warning", "critical")
-LABELS = ("critical", "warning", "info", "pfc-only", "undecided", "not where", "not in")
+LABELS = ("critical", "warning", "info", "pfc-only", "undecided", "quiet", "not where", "not in")
 
 
 def section(name: str, heading: str) -> str:
@@ -66,8 +66,8 @@ def reachable(kind: type[Rule]) -> Iterator[str]:
     """Give the levels that a rule's code can say."""
     for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(kind.level)))):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            if node.func.id == "undecided":
-                yield "undecided"
+            if node.func.id in {"undecided", "quiet"}:
+                yield node.func.id
             if node.func.id == "levels":
                 said = [*zip(LEVELS, node.args, strict=False)]
                 said += [(k.arg or "", k.value) for k in node.keywords]
@@ -80,7 +80,7 @@ def test_its_formula_names_the_levels_that_it_can_reach(name: str, kind: type[Ju
     assert labels[0] == "judged"
     assert labels[1:] == sorted(labels[1:], key=LABELS.index)
     if issubclass(kind, Rule):
-        assert set(reachable(kind)) == {*labels} & {*LEVELS, "undecided"}
+        assert set(reachable(kind)) == {*labels} & {*LEVELS, "undecided", "quiet"}
 
 
 @pytest.mark.parametrize(("name", "kind"), discover().items())

@@ -136,7 +136,7 @@ def test_symptoms_are_told_once_and_kept() -> None:
     net = Net()
     incident = Incident(
         candidate(net, "gpu11"),
-        [candidate(net, "gpu11", "slow_receiver")] * 2 + [candidate(net, "gpu11")],
+        symptoms=[candidate(net, "gpu11", "slow_receiver")] * 2 + [candidate(net, "gpu11")],
     )
     slow = Symptom("slow_receiver", "gpu11", "mlx5_0/1")
     assert findings.symptoms(incident) == (slow,)

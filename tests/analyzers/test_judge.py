@@ -209,6 +209,20 @@ def test_a_better_root_takes_over_without_a_second_finding() -> None:
     assert speaks(net) == [("pause_storm", "gpu11")]
 
 
+def test_a_finding_about_a_device_that_becomes_a_symptom_is_superseded() -> None:
+    links = [("leaf1:Ethernet1", "gpu11"), ("leaf1:Ethernet2", "gpu11:mlx5_1/1")]
+    net = Net(links=links, whole=True)
+    net.tick(12)
+    for port in (NIC, "mlx5_1/1"):
+        net.sends(f"gpu11:{port}", 0.0)
+    (first,) = net.tick(4)
+    assert (first.rule, first.root) == ("wrong_priority", Place("gpu11"))
+    net.tell("gpu11", dict.fromkeys((NIC, "mlx5_1/1"), PortFacts(traffic_class=0)))
+    changed = {f.rule: f for f in net.tick(1)}
+    assert changed["wrong_priority"].superseded_by == changed["dscp_mismatch"].id
+    assert speaks(net) == [("dscp_mismatch", "gpu11")]
+
+
 def test_a_symptom_stays_one_when_it_moves_out_of_its_roots_reach() -> None:
     net = Net()
     net.untold = {"leaf1": {"ecn_marked_packets"}, "leaf2": {"ecn_marked_packets"}}

@@ -2,7 +2,8 @@
 
 from analyzers.rules.lossless_drop import LosslessDrop
 from analyzers.rules.retransmission import Retransmission
-from roce.model import Severity
+from roce.fabric import Fabric
+from roce.model import Severity, Site
 from tests.analyzers.build import Net, only
 
 RULES = only(retransmission=Retransmission(), lossless_drop=LosslessDrop())
@@ -69,3 +70,26 @@ def test_hosts_that_send_again_what_a_switch_dropped_are_its_symptoms_also_after
     made.set("leaf1:Ethernet1", ingress_dropped_packets=0.0)
     made.tick(8)
     assert made.open == []
+
+
+def test_what_was_found_stays_while_its_hosts_are_not_known_again() -> None:
+    made = net("gpu11", "gpu21")
+    (found,) = made.tick(Retransmission.samples + 1)
+    fresh = Net(whole=True)
+    fresh.at = made.at
+    # Of a fabric whose ports come by and by nothing is known at first.
+    fresh.fabric = Fabric(Site(), fresh.devices, (), fresh.links)
+    fresh.start(RULES, [found])
+    fresh.silent = {"gpu11", "gpu21"}
+    fresh.tick(3)
+    assert [(f.id, f.state, f.root) for f in fresh.open] == [(found.id, "open", None)]
+
+
+def test_one_host_is_named_though_another_showed_the_same_before_it_fell_silent() -> None:
+    made = net("gpu21")
+    made.tick(1)
+    made.silent = {"gpu21"}
+    made.tick(40)
+    made.set("gpu11", packet_seq_err=1000.0)
+    made.tick(Retransmission.samples + 1)
+    assert [f.root and f.root.device for f in made.open] == ["gpu11"]

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from analyzers.figures import SOURCES
-from analyzers.view import View, paces
+from analyzers.view import View
 from roce.fabric import Fabric
-from roce.model import Device, Port, Site
+from roce.model import Site
 from roce.signals import SIGNALS
 from tests.analyzers.build import Net
 
@@ -32,32 +32,14 @@ def test_a_figure_is_known_by_either_end() -> None:
     assert np.isnan(view.figure("held")[0, row(net, "leaf2", "Ethernet1")])
 
 
-def test_a_figure_is_as_old_as_its_newest_signal() -> None:
-    net = Net()
-    view = seen(net)
-    assert view.at("held")[row(net, "leaf1", "Ethernet1")] == net.at
-    net.poll(["gpu11"])
-    view = View(net.fabric)
-    assert view.at("held")[row(net, "leaf1", "Ethernet1")] == net.at
-    assert view.at("tx_bytes")[row(net, "leaf1", "Ethernet1")] == net.at - net.interval
-    assert np.isnan(View(Net().fabric).at("held")).all()
-
-
-def test_its_pace_is_that_of_its_quickest_signal() -> None:
-    net = Net(slow=60.0)
-    view = seen(net)
-    assert (view.pace("held") == 10.0).all()
-    assert (view.pace("rdma_line")[net.fabric.is_host] == 60.0).all()
-    net = Net(slow=60.0)
-    net.untold[""] = {"pfc_rx_frames", "pfc_tx_frames"}
-    assert (seen(net).pace("held") == 60.0).all()
-    assert np.isnan(View(Net().fabric).pace("held")).all()
-
-
-def test_nothing_gives_a_rate_oftener_than_its_agent_renews_it_twice() -> None:
-    devices = [Device("leaf1", "switch", "leaf", "sonic", 10.0, 60.0, refresh_seconds=20.0)]
-    slow, fast = paces(Fabric(Site(), devices, [Port("leaf1", "Ethernet0")]))
-    assert (slow.tolist(), fast.tolist()) == ([60.0], [40.0])
+def test_more_marks_than_packets_are_no_share_of_them() -> None:
+    shares = []
+    for marked in (0.5, 1.05, 1.2):
+        net = Net()
+        net.sends("leaf1:Ethernet1", 0.3, marked)
+        net.untold[""] = {"np_ecn_marked_packets"}
+        shares.append(seen(net).figure("marked")[0, row(net, "leaf1", "Ethernet1")])
+    assert shares == pytest.approx([0.5, 1.0, float("nan")], nan_ok=True)
 
 
 def test_fan_in_counts_the_ports_of_a_device_that_hold_what_feeds_them() -> None:
@@ -83,6 +65,19 @@ def test_what_a_leaf_spills_is_its_own_doing_only_where_none_of_its_queues_is_he
     # Hosts may wait for the uplink; what comes down from a spine does not go up again.
     assert seen(net).figure("spills")[0, leaf] == pytest.approx(0.2)
     net.hold("leaf1:Ethernet2", 0.5)
+    assert np.isnan(seen(net).figure("spills")[0, leaf])
+
+
+def test_what_a_leaf_spills_is_unknown_where_a_queue_of_it_may_be_held() -> None:
+    net = Net()
+    net.hold("spine1:Ethernet1", 0.2)
+    pauses = {n for n in SIGNALS if n.startswith("pfc_")}
+    net.untold["gpu12"] = pauses
+    leaf = row(net, "leaf1", "Ethernet1")
+    assert seen(net).figure("spills")[0, leaf] == pytest.approx(0.2)
+    net = Net()
+    net.hold("spine1:Ethernet1", 0.2)
+    net.untold["gpu12"] = net.untold["leaf1"] = pauses
     assert np.isnan(seen(net).figure("spills")[0, leaf])
 
 

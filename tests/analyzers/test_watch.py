@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analyzers.watch import Episode, Patience, Watch
+from analyzers.watch import QUIET, Episode, Patience, Watch
 
 INTERVAL = 10.0
 Told = tuple[int, int, int, float, float]
@@ -19,7 +19,7 @@ class Slow:
 
     def forget(self) -> None:
         self.levels: list[int] = []
-        self.severity = self.peak = self.good = 0
+        self.severity = self.peak = self.good = self.quiet = 0
         self.closed: int | None = None
         self.last_at: float | None = None
         self.first_at = self.began_at = self.found_at = 0.0
@@ -33,6 +33,7 @@ class Slow:
             self.first_at = at
         self.levels = [*older, level]
         self.good = self.good + 1 if level == 0 else 0 if level > 0 else self.good
+        self.quiet = self.quiet + 1 if level == QUIET else 0
         self.closed = None if self.closed is None else self.closed + 1
         top = max(
             (
@@ -43,10 +44,11 @@ class Slow:
             default=0,
         )
         self.rise(level, top, at)
-        if self.severity and self.good >= self.p.clear_samples:
+        enough = max(self.p.reopen_samples, self.p.clear_samples)
+        if self.severity and (self.good >= self.p.clear_samples or self.quiet >= enough):
             self.severity, self.closed, self.levels = 0, 0, []
-        quiet = self.severity == 0 and not any(x > 0 for x in self.levels)
-        if quiet and (self.closed is None or self.closed >= self.p.reopen_samples):
+        nothing = self.severity == 0 and not any(x > 0 for x in self.levels)
+        if nothing and (self.closed is None or self.closed >= self.p.reopen_samples):
             self.forget()
 
     def rise(self, level: int, top: int, at: float) -> None:
@@ -111,7 +113,7 @@ STEPS = st.lists(
     st.tuples(
         st.sampled_from([1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.25, 0.75, 3.0, 5.0, -0.5, -20.0]),
         st.lists(
-            st.lists(st.sampled_from([-1, 0, 0, 0, 1, 2, 3]), min_size=2, max_size=2),
+            st.lists(st.sampled_from([-2, -2, -1, 0, 0, 0, 1, 2, 3]), min_size=2, max_size=2),
             min_size=2,
             max_size=2,
         ),
@@ -194,6 +196,46 @@ def test_three_good_samples_close_it_and_an_undecided_one_is_none() -> None:
 def test_a_bad_sample_ends_a_run_of_good_ones() -> None:
     one = One()
     assert one.see(2, 2, 0, 0, 1, 0, 0) is not None
+
+
+def test_twenty_samples_without_traffic_in_a_row_end_it() -> None:
+    one = One()
+    assert one.see(3, 3, *[QUIET] * 19, -1) is not None
+    assert one.see(*[QUIET] * 19) is not None
+    assert one.see(QUIET) is None
+    again = one.see(3, 3)
+    assert again is not None
+    assert again.began_at == INTERVAL
+
+
+def test_a_window_shorter_than_a_rule_asks_for_opens_it_when_full() -> None:
+    assert [Patience().opens(n) for n in (0, 5)] == [2, 5]
+    assert Patience(window_samples=3).opens(5) == 3
+
+
+def test_what_a_port_showed_before_it_went_dark_does_not_add_up_with_what_others_show_now() -> None:
+    watch, every = Watch(Patience(), 1), np.full(2, INTERVAL)
+    device = np.zeros(2, dtype=np.int64)
+
+    def see(at: float, levels: list[int], sampled: list[float]) -> None:
+        known = np.isfinite(np.array(sampled))[None]
+        watch.step(
+            np.array([levels], dtype=np.int8), known, np.array(sampled), every, every, device
+        )
+
+    at = 1000.0
+    see(at, [3, 0], [at, at])
+    at += INTERVAL
+    see(at, [0, 0], [at, at])
+    assert watch.places == 1
+    for _ in range(20):
+        at += INTERVAL
+        see(at, [0, 0], [np.nan, at])
+    assert watch.places == 0
+    see(at + INTERVAL, [0, 3], [np.nan, at + INTERVAL])
+    assert list(watch.open()) == []
+    see(at + 2 * INTERVAL, [0, 3], [np.nan, at + 2 * INTERVAL])
+    assert [e.row for e in watch.open()] == [1]
 
 
 def test_undecided_samples_never_open_it() -> None:

@@ -119,6 +119,11 @@ def test_rates_of_agents_that_count_nothing() -> None:
     assert fabric.queues("pfc_rx_frames")[:, 0].tolist() == list(range(8))
     assert fabric.counts.implausible == 2
     assert fabric.counts.unknown_signals == 1
+    # Over the window it counts for the time since the sample before.
+    fabric.keep_window("tx_packets")
+    for at in (1.0, 2.0, 5.0):
+        fabric.fold(batch("leaf1", at, ["Ethernet0"], rates={"tx_packets": np.array([10.0 * at])}))
+    assert fabric.mean("tx_packets")[0] == pytest.approx((10.0 + 20.0 + 3 * 50.0) / 5)
     # A count after it has no baseline yet.
     fabric.fold(batch("leaf1", 10.0, ["Ethernet0"], block({"tx_bytes": [10**6]})))
     assert np.isnan(fabric.rate("tx_bytes")[0])

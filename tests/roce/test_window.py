@@ -78,6 +78,17 @@ def test_gaps_add_neither_amount_nor_time() -> None:
     assert made.mean(PLANE, 2) == pytest.approx([100.0, np.nan], nan_ok=True)
 
 
+def test_a_rate_over_a_long_gap_counts_for_an_hour() -> None:
+    windows = Windows(None)
+    windows.want(0)
+    windows.grow(1)
+    windows.turn(0.0, 1e6)
+    for rate, seconds in ((7.0, 1e9), (1.0, 3600.0)):
+        one = np.full((1, 1), rate, dtype=np.float32)
+        windows.add(np.array([0]), slice(0, 1), one, np.full((1, 1), seconds))
+    assert windows.mean(0, 1) == pytest.approx([4.0])
+
+
 def test_no_time_adds_nothing() -> None:
     made = windows()
     add(made, 100.0)

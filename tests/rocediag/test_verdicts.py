@@ -112,7 +112,7 @@ def test_a_better_finding_that_began_after_the_span_hides_nothing_of_it() -> Non
 
 def test_both_ends_are_compared_now_and_not_for_a_span_that_is_over() -> None:
     ask = Watched().ask
-    (cnp, _, _) = ask(from_at=START).conservation
+    (cnp, *_) = ask(from_at=START).conservation
     assert cnp.means.startswith("0% of hosts' ports are known")
     over = ask(from_at=START, to_at=START + 20).conservation
     assert {(c.status, c.sent) for c in over} == {("unknown", None)}

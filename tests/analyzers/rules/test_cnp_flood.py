@@ -1,6 +1,7 @@
 import pytest
 
 from analyzers.rules.cnp_flood import CnpFlood
+from analyzers.watch import QUIET
 from roce.model import Mode, Site
 from tests.analyzers.build import Net
 
@@ -35,7 +36,7 @@ def test_a_full_line_is_marked_rightly() -> None:
 def test_a_host_that_receives_next_to_nothing_is_not_judged_either_way() -> None:
     made = flood(0.0)
     made.set(NIC, rdma_rx_packets=500.0, np_ecn_marked_packets=400.0)
-    assert made.level(CnpFlood(), NIC) == -1
+    assert made.level(CnpFlood(), NIC) == QUIET
 
 
 def test_marks_without_cnps_are_another_trouble() -> None:
@@ -101,7 +102,7 @@ def test_a_fabric_without_dcqcn_is_not_judged(mode: Mode) -> None:
 
 def test_thresholds_are_the_operators() -> None:
     assert flood(0.2).level(CnpFlood(warning=0.1, critical=0.15), NIC) == 3
-    assert flood(0.6).level(CnpFlood(floor_packets=1e7), NIC) == -1
+    assert flood(0.6).level(CnpFlood(floor_packets=1e7), NIC) == QUIET
     made = flood(0.6)
     made.sends(LEAF, 0.85)
     assert made.level(CnpFlood(full=0.9), NIC) == 3

@@ -1,6 +1,7 @@
 import pytest
 
 from analyzers.rules.cnp_ignored import CnpIgnored
+from analyzers.watch import QUIET
 from roce.model import Mode, Place, Site
 from tests.analyzers.build import Net, only
 
@@ -31,7 +32,7 @@ def test_a_host_that_ignores_what_it_is_told_does_not_slow_down(share: float, le
 
 
 @pytest.mark.parametrize(
-    ("cnps", "level"), [(0.0, -1), (0.9 * RULE.floor, -1), (1.1 * RULE.floor, 3)]
+    ("cnps", "level"), [(0.0, QUIET), (0.9 * RULE.floor, QUIET), (1.1 * RULE.floor, 3)]
 )
 def test_a_few_cnps_mean_nothing(cnps: float, level: int) -> None:
     assert net(1.0, cnps).level(RULE, NIC) == level
@@ -74,4 +75,4 @@ def test_too_few_cnps_neither_open_nor_close_it() -> None:
 def test_thresholds_are_the_operators() -> None:
     assert net(0.5).level(CnpIgnored(warning=0.6), NIC) == -1
     assert net(0.5).level(CnpIgnored(critical=0.4), NIC) == 3
-    assert net(0.5).level(CnpIgnored(floor=1e5), NIC) == -1
+    assert net(0.5).level(CnpIgnored(floor=1e5), NIC) == QUIET

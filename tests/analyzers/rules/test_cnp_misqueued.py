@@ -5,6 +5,7 @@ import pytest
 
 from analyzers.rules.cnp_misqueued import CnpMisqueued
 from analyzers.view import View
+from analyzers.watch import QUIET
 from roce.model import Mode, Site
 from tests.analyzers.build import Net
 
@@ -20,7 +21,14 @@ def level(sent: float, carried: float, mode: Mode = Mode.DCQCN, **thresholds: An
 
 @pytest.mark.parametrize(
     ("sent", "carried", "expected"),
-    [(1000, 1000, 0), (1000, 5000, 0), (1000, 400, -1), (1000, 200, 2), (1000, 0, 2), (20, 0, -1)],
+    [
+        (1000, 1000, 0),
+        (1000, 5000, 0),
+        (1000, 400, -1),
+        (1000, 200, 2),
+        (1000, 0, 2),
+        (20, 0, QUIET),
+    ],
 )
 def test_cnps_belong_on_their_priority(sent: float, carried: float, expected: int) -> None:
     assert level(sent, carried) == expected
@@ -39,4 +47,4 @@ def test_a_priority_that_is_not_counted_is_not_judged() -> None:
 
 def test_thresholds_are_the_operators() -> None:
     assert level(1000, 200, warning=0.1) == 0
-    assert level(1000, 0, floor=2000) == -1
+    assert level(1000, 0, floor=2000) == QUIET

@@ -1,6 +1,7 @@
 import pytest
 
 from analyzers.rules.ecn_too_early import EcnTooEarly
+from analyzers.watch import QUIET
 from roce.model import Place
 from tests.analyzers.build import Net, only
 
@@ -48,7 +49,7 @@ def test_next_to_no_traffic_means_nothing() -> None:
     made = net(1.0, 0.0)
     packets = round(0.9 * RULE.floor_packets)
     made.set(PORT, prio_tx_packets=packets, ecn_marked_packets=packets)
-    assert made.level(RULE, PORT) == -1
+    assert made.level(RULE, PORT) == QUIET
 
 
 @pytest.mark.parametrize("untold", ["ecn_marked_packets", "prio_tx_packets", "queue_peak_bytes"])
@@ -89,4 +90,4 @@ def test_a_switch_whose_ports_all_mark_too_early_is_one_finding() -> None:
 def test_thresholds_are_the_operators() -> None:
     assert net(0.5, 0.0).level(EcnTooEarly(marked=0.6), PORT) == -1
     assert net(0.5, 0.9 * SHALLOW).level(EcnTooEarly(shallow_bytes_at_100g=1.0), PORT) == -1
-    assert net(0.5, 0.0).level(EcnTooEarly(floor_packets=1e9), PORT) == -1
+    assert net(0.5, 0.0).level(EcnTooEarly(floor_packets=1e9), PORT) == QUIET

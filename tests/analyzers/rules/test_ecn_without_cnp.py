@@ -1,6 +1,7 @@
 import pytest
 
 from analyzers.rules.ecn_without_cnp import EcnWithoutCnp
+from analyzers.watch import QUIET
 from roce.model import Mode, Place, Site
 from tests.analyzers.build import Net, only
 
@@ -17,7 +18,7 @@ def net(share: float, cnps: float = 0.0, packets: float = 1e6, *, site: Site | N
 @pytest.mark.parametrize(
     ("share", "level"),
     [
-        (0.0, -1),
+        (0.0, QUIET),
         (0.9 * RULE.marked_info, -1),
         (1.1 * RULE.marked_info, 1),
         (0.9 * RULE.marked, 1),

@@ -1,7 +1,7 @@
 import pytest
 
 from analyzers.rules.global_pause import GlobalPause
-from roce.model import Mode, Site
+from roce.model import Mode, PortFacts, Site
 from tests.analyzers.build import Net
 
 NIC, LEAF = "gpu11", "leaf1:Ethernet1"
@@ -37,6 +37,16 @@ def test_frames_that_may_be_those_of_pfc_say_nothing() -> None:
     made = net(10.0, 0.0, Mode.DCQCN)
     made.hold(LEAF, 0.001)
     assert made.level(GlobalPause(), NIC) == 0
+
+
+@pytest.mark.parametrize(("enabled", "level"), [(None, -1), ((3,), -1), ((), 2)])
+def test_frames_where_pfc_is_not_told_are_wrong_if_pfc_is_off(
+    enabled: tuple[int, ...] | None, level: int
+) -> None:
+    made = net(10.0, 0.0, Mode.DCQCN)
+    made.untold[NIC] = {"pfc_tx_frames", "pfc_rx_frames"}
+    made.tell(NIC, PortFacts(pfc_enabled=enabled))
+    assert made.level(GlobalPause(), NIC) == level
 
 
 def test_the_paused_end_is_named_where_the_other_is_not_measured() -> None:

@@ -2,7 +2,7 @@ import pytest
 
 from analyzers.rules.lossless_drop import LosslessDrop
 from roce.model import Mode, Place, Site
-from tests.analyzers.build import Net, only
+from tests.analyzers.build import Net, only, place
 
 RULE = LosslessDrop()
 PORT = "leaf1:Ethernet1"
@@ -35,6 +35,36 @@ def test_any_drop_on_a_lossless_priority_is_a_fault(
     out: float | None, into: float | None, level: int | None
 ) -> None:
     assert net(out, into).level(RULE, PORT) == level
+
+
+def polled_slowly(made: Net, polls: int) -> None:
+    """Poll, and ingress at the first one alone."""
+    made.tick()
+    made.untold[""] = {"ingress_dropped_packets"}
+    made.tick(polls - 1)
+    made.untold[""] = set()
+
+
+def test_one_drop_at_ingress_is_one_sample_however_often_egress_is_polled() -> None:
+    made = Net(leaves=1, spines=1, slow=60.0)
+    made.set(PORT, queue_dropped_packets=0.0, ingress_dropped_packets=0.0)
+    made.start(only(lossless_drop=RULE))
+    polled_slowly(made, 6)
+    polled_slowly(made, 6)
+    made.counts[place(PORT)]["ingress_dropped_packets"] += 1
+    polled_slowly(made, 6)
+    assert made.open == []
+    polled_slowly(made, 6)
+    assert made.open == []
+    for _ in range(3):
+        made.counts[place(PORT)]["ingress_dropped_packets"] += 600
+        polled_slowly(made, 6)
+    (found,) = made.open
+    assert found.root == Place("leaf1", "Ethernet1", 3)
+    # Between two polls of ingress it is not over; after that three good samples are.
+    polled_slowly(made, 2)
+    made.tick()
+    assert made.open == []
 
 
 def test_hosts_drop_too() -> None:

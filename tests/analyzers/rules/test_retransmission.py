@@ -1,6 +1,7 @@
 import pytest
 
 from analyzers.rules.retransmission import Retransmission
+from analyzers.watch import QUIET
 from roce.model import Place
 from tests.analyzers.build import Net, only
 
@@ -30,8 +31,8 @@ def test_a_sender_that_draws_sequence_errors_sends_again(share: float, level: in
 
 
 def test_next_to_no_traffic_means_nothing() -> None:
-    assert net(0.5, 0.9 * RULE.floor_packets).level(RULE, NIC) == -1
-    assert net(0.0, 0.0).level(RULE, NIC) == -1
+    assert net(0.5, 0.9 * RULE.floor_packets).level(RULE, NIC) == QUIET
+    assert net(0.0, 0.0).level(RULE, NIC) == QUIET
     assert net(0.5, 1.1 * RULE.floor_packets).level(RULE, NIC) == 3
 
 
@@ -70,4 +71,4 @@ def test_it_leaves_whoever_dropped_the_time_to_speak_first() -> None:
 def test_thresholds_are_the_operators() -> None:
     assert net(0.01).level(Retransmission(warning=0.1, critical=0.2), NIC) == 0
     assert net(0.01).level(Retransmission(critical=0.1), NIC) == 2
-    assert net(0.01).level(Retransmission(floor_packets=1e9), NIC) == -1
+    assert net(0.01).level(Retransmission(floor_packets=1e9), NIC) == QUIET

@@ -2,6 +2,7 @@ import pytest
 
 from analyzers.rule import Rule
 from analyzers.rules.tcp_fallback import TcpFallback
+from analyzers.watch import QUIET
 from tests.analyzers.build import LINE_BYTES, Net, only
 
 HOSTS = ("gpu11", "gpu12", "gpu21", "gpu22")
@@ -30,7 +31,7 @@ def test_a_host_that_does_otherwise_than_the_rest(share: float, others: float, l
 
 
 def test_next_to_no_traffic_means_nothing() -> None:
-    assert net(0.0, 1.0, 0.04).level(TcpFallback(), "gpu11") == -1
+    assert net(0.0, 1.0, 0.04).level(TcpFallback(), "gpu11") == QUIET
 
 
 def test_a_host_that_does_otherwise_than_before_is_found_and_stays() -> None:
@@ -52,7 +53,7 @@ def test_a_host_that_does_otherwise_than_before_is_found_and_stays() -> None:
     ("rule", "level"),
     [
         (TcpFallback(critical=0.02), 0),
-        (TcpFallback(floor=0.5), -1),
+        (TcpFallback(floor=0.5), QUIET),
         (TcpFallback(usual=1.1), -1),
     ],
 )

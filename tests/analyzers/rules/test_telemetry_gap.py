@@ -1,5 +1,6 @@
 from analyzers.rules.telemetry_gap import TelemetryGap
 from roce.model import Severity
+from roce.signals import SIGNALS
 from tests.analyzers.build import Net, only
 
 
@@ -58,6 +59,16 @@ def test_pfc_that_is_not_told_any_more_is_noted() -> None:
     (found,) = made.open
     assert found.severity is Severity.INFO
     assert "PFC" in found.summary
+
+
+def test_a_device_that_falls_silent_is_noticed_by_neighbours_that_tell_no_pfc() -> None:
+    made = net()
+    made.untold[""] = {n for n in SIGNALS if n.startswith("pfc_")}
+    made.tick(3)
+    made.silent = {"gpu11"}
+    made.tick(8)
+    (found,) = made.open
+    assert (found.severity, found.root and found.root.device) == (Severity.WARNING, "gpu11")
 
 
 def test_a_restart_is_no_gap() -> None:

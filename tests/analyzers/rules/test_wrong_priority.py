@@ -1,6 +1,7 @@
 import pytest
 
 from analyzers.rules.wrong_priority import WrongPriority
+from analyzers.watch import QUIET
 from tests.analyzers.build import LINE_BYTES, Net
 
 NIC = "gpu11"
@@ -20,7 +21,7 @@ def test_rdma_bytes_belong_on_a_lossless_priority(share: float, level: int) -> N
     assert net(share).level(WrongPriority(), NIC) == level
 
 
-@pytest.mark.parametrize(("line", "level"), [(0.0, -1), (0.0009, -1), (0.0011, 3)])
+@pytest.mark.parametrize(("line", "level"), [(0.0, QUIET), (0.0009, QUIET), (0.0011, 3)])
 def test_next_to_no_traffic_means_nothing(line: float, level: int) -> None:
     made = net(0.0, line)
     assert made.level(WrongPriority(), NIC) == level
@@ -44,4 +45,4 @@ def test_a_switch_is_not_judged() -> None:
 def test_thresholds_are_the_operators() -> None:
     assert net(0.5).level(WrongPriority(warning=0.4), NIC) == 0
     assert net(0.5).level(WrongPriority(critical=0.6), NIC) == 3
-    assert net(0.5).level(WrongPriority(floor=0.5), NIC) == -1
+    assert net(0.5).level(WrongPriority(floor=0.5), NIC) == QUIET

@@ -3,6 +3,7 @@ from datetime import datetime
 
 import pytest
 
+from analyzers.conservation import CHECKS
 from roce.errors import ConfigError
 from rocediag.cli.verdict import moment, seconds
 from tests.programs import free_port
@@ -79,9 +80,7 @@ async def test_what_both_ends_count_is_compared(daemon: Daemon, cli: Ask) -> Non
     _, out, _ = await cli("verdict", "--json", "--url", daemon.url)
     told = json.loads(out.splitlines()[-1])["conservation"]
     assert [(each["check"], each["status"], each["sent"]) for each in told] == [
-        ("cnp", "unknown", None),
-        ("rnr", "unknown", None),
-        ("host_tx", "unknown", None),
+        (name, "unknown", None) for name in CHECKS
     ]
 
 
