@@ -17,8 +17,11 @@ from collector.wire import decode_batch, decode_facts
 from roce.errors import DataError
 from roce.model import Batch, Device, End, Facts, Link, Mode, Port, Site
 
-LONGEST_LINE: Final = 64 << 20
-"""Bytes of one line beyond which it is no batch: a device of 2,000 ports needs 4 MB."""
+LONGEST_LINE: Final = 16 << 20
+"""Bytes of one line beyond which it is no batch: a device of 2,000 ports needs 4 MB.
+
+JSON of nothing but brackets takes some twenty times its length in memory.
+"""
 
 T = TypeVar("T")
 
@@ -144,7 +147,8 @@ def _open(path: Path) -> BinaryIO:
 def open_capture(folder: Path) -> Capture:
     """Read a capture's fabric.json.
 
-    Ports and links of devices that it does not name are passed over and counted.
+    Ports and links of devices that it does not name are passed over and counted; of a port that
+    stands twice the last holds.
 
     Raises:
         DataError: it can't be used; its text is one line.
@@ -161,17 +165,19 @@ def open_capture(folder: Path) -> Capture:
     if len(named) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise DataError(f"{path}: device {twice!r} stands twice in `devices`: name it once")
-    ports = [p for p in told.ports if p.device in named]
+    ports = {(p.device, p.name): p for p in told.ports if p.device in named}
+    foreign = sum(p.device not in named for p in told.ports)
     links = [x for x in told.links if {x.a.device, x.b.device} <= named]
     strange = {
-        "a port of no device": len(told.ports) - len(ports),
+        "a port of no device": foreign,
+        "a port that stands twice": len(told.ports) - foreign - len(ports),
         "a link to no device": len(told.links) - len(links),
     }
     return Capture(
         folder,
         _site(told),
         [_device(d, told.interval) for d in told.devices],
-        [Port(p.device, p.name, p.speed_bps or 0.0) for p in ports],
+        [Port(p.device, p.name, p.speed_bps or 0.0) for p in ports.values()],
         [Link(End(x.a.device, x.a.port), End(x.b.device, x.b.port)) for x in links],
         {why: count for why, count in strange.items() if count},
     )

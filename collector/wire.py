@@ -21,11 +21,17 @@ DECIMAL: Final = frozenset({Unit.SECONDS, Unit.RATIO})
 
 BILLION: Final = 10**9
 
+LATEST: Final = 4_102_444_800.0
+"""Unix seconds of the year 2100: what is later is milliseconds, or a clock gone wild.
+
+Times near 0 are fine: simulators begin there.
+"""
+
+MOST_PORTS: Final = 16_384
+"""Ports of one batch beyond which it is none: the largest chassis have some hundreds."""
+
 LONGEST_REASON: Final = 200
 """Characters of a reason that are shown: what was sent may be quoted in it."""
-
-LAST: Final = 7_258_118_400.0
-"""The year 2200, in unix seconds: what is later is no time of a sample."""
 
 _STATES: Final = frozenset(s.value for s in State)
 
@@ -110,8 +116,10 @@ def decode_batch(data: bytes | Mapping[str, Any]) -> Batch:
         raise DataError(f"not a batch: {_reason(error)}") from error
     if wire.v != VERSION:
         raise DataError(f"not a batch: version {wire.v}, only {VERSION} can be read")
-    if not abs(wire.at) < LAST:
-        raise DataError("not a batch: `at` is no time before the year 2200")
+    if not _is_time(wire.at):
+        raise DataError("not a batch: `at` is no time in unix seconds")
+    if len(wire.ports) > MOST_PORTS:
+        raise DataError(f"not a batch: more than {MOST_PORTS} ports")
     if len(set(wire.ports)) != len(wire.ports):
         raise DataError("not a batch: a port stands twice in `ports`")
     states = {
@@ -130,6 +138,10 @@ def decode_batch(data: bytes | Mapping[str, Any]) -> Batch:
         rates=_rates(wire, states),
         states=states,
     )
+
+
+def _is_time(at: float) -> bool:
+    return 0 <= at <= LATEST
 
 
 def _reason(error: Exception) -> str:
@@ -215,7 +227,9 @@ def _ats(wire: Wire, name: str) -> Floats:
     times = given if isinstance(given, list) else [given] * size
     if len(times) != size:
         raise DataError("not one time a port")
-    return np.array([_number(at) for at in times], dtype=np.float64)
+    if not all(_is_time(_number(at)) for at in times):
+        raise DataError("a time is none")
+    return np.array(times, dtype=np.float64)
 
 
 def _rates(wire: Wire, states: dict[str, State]) -> dict[str, Floats]:
@@ -244,6 +258,9 @@ def encode_facts(facts: Facts) -> bytes:
 def decode_facts(data: bytes) -> Facts:
     """Read facts; DataError, in one line, where they are none."""
     try:
-        return _facts_decoder.decode(data)
+        found = _facts_decoder.decode(data)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise DataError(f"not facts: {_reason(error)}") from error
+    if not _is_time(found.at):
+        raise DataError("not facts: `at` is no time in unix seconds")
+    return found

@@ -1,9 +1,12 @@
 """Judges a capture as the daemon would have judged it live, by its rules or by changed ones."""
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain, pairwise
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -12,12 +15,12 @@ from analyzers.rule import Judgement, defaults
 from collector.replay import open_capture
 from collector.strict import nearest
 from roce.errors import ConfigError, DataError
-from roce.fabric import Fabric
-from roce.model import Finding, Verdict
+from roce.fabric import STALE_AFTER, Fabric
+from roce.model import Batch, Finding, Verdict
 from rocediag.faults import faults
 
-BACK = 10
-"""Intervals by which a batch must be behind for a clock to have been set back."""
+DAY: Final = 86_400.0
+"""Seconds by which the last batch of all may lie after the one before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,29 +82,57 @@ def judge(folder: Path, rules: Mapping[str, Judgement] | None = None) -> Judged:
     capture = open_capture(folder)
     fabric = Fabric(capture.site, capture.devices, capture.ports, capture.links)
     judge_ = Judge(fabric, defaults() if rules is None else rules)
-    facts = sorted(capture.facts(), key=lambda told: told.at)
+    facts = deque(sorted(capture.facts(), key=lambda told: told.at))
     found: dict[str, Finding] = {}
+    strays = Counter[str]()
+    jump = STALE_AFTER * max((d.interval_seconds for d in capture.devices), default=0.0)
     at: float | None = None
-    back = BACK * float(fabric.interval_seconds.max(initial=1.0))
 
     def tick(now: float) -> None:
         while facts and facts[0].at <= now:
-            fabric.tell(facts.pop(0))
+            fabric.tell(facts.popleft())
         found.update((finding.id, finding) for finding in judge_.tick(now))
 
-    for batch in capture.batches():
-        if at is not None and batch.at > at:
+    for batch in _steady(capture.batches(), jump, strays):
+        if at is None:
+            at = batch.at
+        elif batch.at > at or batch.at < at - jump:
             tick(at)
+            at = batch.at
         fabric.fold(batch)
-        # What is a little late belongs to the last moment; far behind it a clock was set back.
-        at = batch.at if at is None or batch.at < at - back else max(at, batch.at)
     if at is None:
-        raise DataError(f"{folder}: no sample in it can be used: {dict(capture.bad_lines)}")
+        why = ", ".join(f"{count} times {why}" for why, count in capture.bad_lines.items())
+        raise DataError(f"{folder}: no sample in it can be used: {why or 'there is none'}")
     tick(at)
     findings = sorted(found.values(), key=lambda finding: (finding.began_at, finding.id))
-    passed_over = {
-        "of a device that fabric.json does not name": fabric.counts.unknown_devices,
-        "older than what was known": fabric.counts.late,
-    }
-    unused = capture.bad_lines | {why: count for why, count in passed_over.items() if count}
+    unused = {**capture.bad_lines, **strays, **_unused(fabric, len(facts))}
     return Judged(findings, judge_.verdict(), unused)
+
+
+def _steady(batches: Iterable[Batch], jump: float, strays: Counter[str]) -> Iterator[Batch]:
+    """Leave out a batch whose time is far from those before and after; a clock's jump stays."""
+    steady: float | None = None
+    for batch, after in pairwise(chain(batches, (None,))):
+        if batch is None:
+            continue
+        away = 0.0 if steady is None else abs(batch.at - steady)
+        back = away > DAY if after is None else abs(after.at - (steady or 0.0)) <= jump
+        if away > jump and back:
+            strays["a time far from those around it"] += 1
+            continue
+        steady = batch.at
+        yield batch
+
+
+def _unused(fabric: Fabric, facts: int) -> dict[str, int]:
+    """Count what was read and told nothing, by reason."""
+    ends = [
+        (fabric.row(x.a.device, x.a.port), fabric.row(x.b.device, x.b.port)) for x in fabric.links
+    ]
+    counts = {
+        "samples or facts of a device that is not in fabric.json": fabric.counts.unknown_devices,
+        "samples older than others of their device": fabric.counts.late,
+        "facts later than the last sample": facts,
+        "a link to a port of which nothing is told": sum(None in pair for pair in ends),
+    }
+    return {why: count for why, count in counts.items() if count}

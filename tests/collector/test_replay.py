@@ -139,7 +139,11 @@ def test_ports_and_links_of_nobody_are_passed_over_and_counted(tmp_path: Path) -
             {"a": {"device": "leaf1", "port": "Ethernet4"}, "b": {"device": "gpu1", "port": "x"}},
         ],
     )
-    assert taken.bad_lines == {"a port of no device": 1, "a link to no device": 1}
+    assert taken.bad_lines == {
+        "a port of no device": 1,
+        "a port that stands twice": 1,
+        "a link to no device": 1,
+    }
     made = Fabric(taken.site, taken.devices, taken.ports, taken.links)
     assert made.count == 2
     assert made.peer.tolist() == [-1, -1]

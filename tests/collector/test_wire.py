@@ -271,6 +271,9 @@ def test_states_that_are_none_are_passed_over() -> None:
         b"\xff\xfe",
         b'{"at": 1e999, "device": "d", "ports": []}',
         b'{"at": "now", "device": "d", "ports": []}',
+        b'{"at": -1, "device": "d", "ports": []}',
+        b'{"at": 1.8e12, "device": "d", "ports": []}',
+        json.dumps({"at": 1, "device": "d", "ports": [f"p{n}" for n in range(16_385)]}).encode(),
         b'{"at": 1, "device": "d"}',
         b'{"at": 1, "device": "d", "ports": ["a", null]}',
         b'{"at": 1, "device": "d", "ports": ["a", "a"]}',
@@ -289,6 +292,18 @@ def test_what_is_no_batch_is_one_line(data: bytes) -> None:
 def test_no_number_is_no_time() -> None:
     with pytest.raises(DataError, match="no time"):
         decode_batch({"at": float("nan"), "device": "d", "ports": []})
+
+
+def test_a_signals_time_that_is_none_costs_the_signal() -> None:
+    for wild in (1.8e12, -1.0, [1.8e9, 9e99]):
+        found = decode_batch(wire(values={"tx_bytes": [1, 2]}, ats={"tx_bytes": wild}))
+        assert (found.blocks, found.states) == ((), {"tx_bytes": State.NOT_READABLE})
+
+
+@pytest.mark.parametrize("at", ["-1", "1.8e12"])
+def test_facts_of_no_time_are_refused(at: str) -> None:
+    with pytest.raises(DataError, match="not facts: `at` is no time"):
+        decode_facts(f'{{"at": {at}, "device": "d", "facts": {{}}}}'.encode())
 
 
 # --- fuzzing -----------------------------------------------------------------------------------

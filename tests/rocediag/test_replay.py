@@ -93,10 +93,91 @@ def test_a_bad_line_costs_itself_and_is_counted(tmp_path: Path) -> None:
     assert sum(judged.bad_lines.values()) == 1
 
 
+FAR = 4e9
+
+
+def told(*batches: dict[str, Any]) -> list[dict[str, Any]]:
+    """Give a quiet run of 20 polls with some batches in the middle of it."""
+    return [*both(*range(0, 100, 10)), *batches, *shifted(100)]
+
+
+def shifted(by: float) -> list[dict[str, Any]]:
+    """Give ten polls more, whose counts go on."""
+    return [
+        quiet(by + 10.0 * n, device, 10 + n) for n in range(10) for device in ("leaf1", "gpu01")
+    ]
+
+
+@pytest.mark.parametrize("at", [FAR, 1e7])
+def test_a_time_that_jumps_alone_costs_its_line(tmp_path: Path, at: float) -> None:
+    lines = told(quiet(at, "leaf1", 10))
+    judged = judge(capture(tmp_path, lines, []))
+    assert (judged.verdict.verdict, judged.verdict.to_at) == ("clean", 190.0)
+    assert judged.bad_lines == {"a time far from those around it": 1}
+
+
+def test_a_last_time_far_in_the_future_costs_its_line(tmp_path: Path) -> None:
+    judged = judge(capture(tmp_path, [*told(), quiet(FAR, "leaf1", 30)], []))
+    assert (judged.verdict.verdict, judged.verdict.to_at) == ("clean", 190.0)
+    assert judged.bad_lines == {"a time far from those around it": 1}
+
+
+def test_times_that_are_none_are_refused(tmp_path: Path) -> None:
+    lines = told(quiet(1.8e12, "leaf1", 10), quiet(-5.0, "leaf1", 10))
+    judged = judge(capture(tmp_path, lines, []))
+    assert judged.verdict.verdict == "clean"
+    assert judged.bad_lines == {"not a batch": 2}
+
+
+@pytest.mark.parametrize("jump", [500_000.0, -500_000.0])
+def test_a_clock_that_jumps_for_good_does_not_stop_the_judgement(
+    tmp_path: Path, jump: float
+) -> None:
+    lines = [*both(*range(0, 100, 10)), *shifted(100 + jump)]
+    for number, line in enumerate(lines):
+        line["at"] += 1e6
+        line["values"]["tx_pause_frames"] = [max(number - 20, 0) * 1000]
+    judged = judge(capture(tmp_path, lines, []))
+    (found,) = judged.findings
+    assert found.rule == "global_pause"
+    assert 1e6 + 100 + jump < found.found_at < judged.verdict.to_at == lines[-1]["at"]
+
+
+def test_what_is_of_nobody_or_late_is_told_with_the_bad_lines(tmp_path: Path) -> None:
+    lines = told(quiet(90.0, "leaf1", 9), {**quiet(90.0, "leaf1", 9), "device": "gone"})
+    facts = [
+        {"at": 5.0, "device": "gone", "facts": {}},
+        {"at": 5000.0, "device": "gpu01", "facts": gids("RoCE v1")},
+    ]
+    judged = judge(capture(tmp_path, lines, facts))
+    assert judged.bad_lines == {
+        "samples or facts of a device that is not in fabric.json": 2,
+        "samples older than others of their device": 1,
+        "facts later than the last sample": 1,
+    }
+
+
+def test_links_to_ports_of_which_nothing_is_told_are_told(tmp_path: Path) -> None:
+    folder = capture(tmp_path, told(), [])
+    fabric = json.loads((folder / "fabric.json").read_text())
+    far = {"device": "gpu01", "port": "mlx5_9/1"}
+    fabric["links"].append({"a": {"device": "leaf1", "port": "Ethernet4"}, "b": far})
+    (folder / "fabric.json").write_text(json.dumps(fabric))
+    assert judge(folder).bad_lines == {"a link to a port of which nothing is told": 1}
+
+
+def test_without_links_nothing_is_known_to_be_well(tmp_path: Path) -> None:
+    folder = capture(tmp_path, told(), [])
+    fabric = json.loads((folder / "fabric.json").read_text())
+    (folder / "fabric.json").write_text(json.dumps(fabric | {"links": []}))
+    judged = judge(folder)
+    assert (judged.verdict.verdict, judged.verdict.coverage) == ("unknown", 0.0)
+
+
 def test_a_folder_that_is_no_capture(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"fabric\.json: No such file"):
         judge(tmp_path)
-    with pytest.raises(DataError, match="no sample in it can be used"):
+    with pytest.raises(DataError, match="no sample in it can be used: there is none"):
         judge(capture(tmp_path, [], []))
 
 
@@ -157,13 +238,3 @@ def test_a_clock_that_steps_back_ends_nothing(tmp_path: Path) -> None:
     told = judge(capture(tmp_path, [*first, *after], facts))
     assert told.verdict.to_at == 390.0
     assert told.bad_lines == {}
-
-
-def test_what_is_passed_over_is_told(tmp_path: Path) -> None:
-    good = [quiet(10.0 * n, d, n) for n in range(1, 20) for d in ("leaf1", "gpu01")]
-    strange = [quiet(185.0, "leaf1", 1), {**quiet(200.0, "leaf1", 1), "device": "leaf9"}]
-    told = judge(capture(tmp_path, [*good, *strange], []))
-    assert told.bad_lines == {
-        "of a device that fabric.json does not name": 1,
-        "older than what was known": 1,
-    }
