@@ -23,6 +23,9 @@ LONGEST_LINE: Final = 16 << 20
 JSON of nothing but brackets takes some twenty times its length in memory.
 """
 
+LARGEST_FABRIC: Final = 64 << 20
+"""Bytes of fabric.json beyond which it is none: 100,000 ports need some 20 MB."""
+
 T = TypeVar("T")
 
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]
@@ -155,7 +158,11 @@ def open_capture(folder: Path) -> Capture:
     """
     path = folder / "fabric.json"
     try:
-        told = msgspec.json.decode(path.read_bytes(), type=_FabricFile)
+        with path.open("rb") as file:
+            text = file.read(LARGEST_FABRIC + 1)
+        if len(text) > LARGEST_FABRIC:
+            raise DataError(f"{path}: larger than {LARGEST_FABRIC} bytes: it is no fabric")
+        told = msgspec.json.decode(text, type=_FabricFile)
     except OSError as error:
         raise DataError(f"{path}: {error.strerror}: a capture needs this file") from error
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:

@@ -101,7 +101,7 @@ def judge(folder: Path, rules: Mapping[str, Judgement] | None = None) -> Judged:
             at = batch.at
         fabric.fold(batch)
     if at is None:
-        why = ", ".join(f"{count} times {why}" for why, count in capture.bad_lines.items())
+        why = ", ".join(f"{why} ({count})" for why, count in capture.bad_lines.items())
         raise DataError(f"{folder}: no sample in it can be used: {why or 'there is none'}")
     tick(at)
     findings = sorted(found.values(), key=lambda finding: (finding.began_at, finding.id))

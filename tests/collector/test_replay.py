@@ -1,5 +1,6 @@
 import gzip
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,15 @@ def test_a_fabric_that_is_no_json_is_one_line(tmp_path: Path, text: bytes) -> No
     assert "\n" not in str(caught.value)
 
 
+def test_a_fabric_too_large_is_not_read_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replay, "LARGEST_FABRIC", 100)
+    (tmp_path / "fabric.json").write_text(json.dumps(fabric()))
+    with pytest.raises(DataError, match="larger than 100 bytes"):
+        open_capture(tmp_path)
+
+
 def test_a_folder_without_a_fabric_is_no_capture(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "gone"):
         with pytest.raises(DataError, match=r"fabric\.json: No such file"):
@@ -203,6 +213,31 @@ def test_a_line_that_has_no_end_is_never_held_as_a_whole(
     assert taken.bad_lines == {"a line is too long": 3, "not a batch": 1}
     endless = capture(tmp_path, joined(LINES[:1]) + b"x" * 5000)
     assert ats(endless) == [0.0]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_hundred_megabytes_without_a_lines_end_are_never_held_at_once(
+    tmp_path: Path, *, packed: bool
+) -> None:
+    samples = joined(LINES[:2]) + b"\0" * (100 << 20) + b"\n" + joined(LINES[2:4])
+    name = "samples.jsonl.gz" if packed else "samples.jsonl"
+    taken = capture(tmp_path, gzip.compress(samples, 1) if packed else samples, name=name)
+    del samples
+    tracemalloc.start()
+    try:
+        assert ats(taken) == [0.0, 10.0, 20.0, 30.0]
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 60 << 20
+    assert taken.bad_lines == {"a line is too long": 1}
+
+
+@pytest.mark.parametrize("line", [b"[" * 100_000, b'{"at":1,"device":' * 100_000, b"\x1f\x8b" * 99])
+def test_a_line_that_is_deep_or_binary_costs_itself(tmp_path: Path, line: bytes) -> None:
+    taken = capture(tmp_path, joined([LINES[0], line, LINES[1]]))
+    assert ats(taken) == [0.0, 10.0]
+    assert taken.bad_lines == {"not a batch": 1}
 
 
 def test_batches_of_unknown_devices_are_given_and_counted_by_the_fabric(tmp_path: Path) -> None:

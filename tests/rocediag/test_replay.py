@@ -140,7 +140,8 @@ def test_a_clock_that_jumps_for_good_does_not_stop_the_judgement(
     judged = judge(capture(tmp_path, lines, []))
     (found,) = judged.findings
     assert found.rule == "global_pause"
-    assert 1e6 + 100 + jump < found.found_at < judged.verdict.to_at == lines[-1]["at"]
+    assert 1e6 + 100 + jump < found.found_at < lines[-1]["at"]
+    assert judged.verdict.to_at == lines[-1]["at"]
 
 
 def test_what_is_of_nobody_or_late_is_told_with_the_bad_lines(tmp_path: Path) -> None:

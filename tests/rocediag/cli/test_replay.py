@@ -53,3 +53,20 @@ async def test_a_threshold_can_be_set_and_a_wrong_one_is_exit_2(cli: Ask, tmp_pa
     assert code == 0
     code, out, err = await cli("replay", folder, "--set", "pause_storm.x=1", "--set", "nope.x=1")
     assert (code, out, len(err.splitlines())) == (2, "", 2)
+
+
+async def test_what_no_sample_can_be_read_of_is_exit_2_in_one_line(
+    cli: Ask, tmp_path: Path
+) -> None:
+    folder = capture(tmp_path, [], [])
+    for samples, why in ((b"", "there is none"), (b"\x00\xff\n" * 9, "not a batch (9)")):
+        (folder / "samples.jsonl").write_bytes(samples)
+        code, out, err = await cli("replay", str(folder))
+        assert (code, out) == (2, "")
+        assert err == f"rocediag: {folder}: no sample in it can be used: {why}\n"
+
+
+async def test_what_is_told_twice_is_told_the_same(cli: Ask, tmp_path: Path) -> None:
+    facts = [{"at": 5.0, "device": "gpu01", "facts": gids("RoCE v1")}]
+    folder = str(capture(tmp_path, both(0, 10, 20, 30, 40), facts))
+    assert await cli("replay", folder, "--json") == await cli("replay", folder, "--json")
