@@ -29,7 +29,7 @@ from roce.model import (
     State,
     UInts,
 )
-from roce.planes import At, Layout, Planes, Step, ceilings, layout, run
+from roce.planes import At, Layout, Planes, Step, Visit, ceilings, layout, run
 from roce.rows import STALE_AFTER, Rows, stale_seconds
 from roce.signals import PORT_SIGNALS, PRIORITIES, QUEUE_SIGNALS, SIGNALS, Scope
 from roce.why import Why
@@ -189,13 +189,20 @@ class Fabric:
             self._restart(batch.device, feed)
         self._forget_lost(batch, feed)
         self._why.hear(batch)
-        tops = ceilings(self.speed[rows])
-        span = 2 * device.refresh_seconds
-        if self._fold_blocks(batch, rows, feed, span, tops) or restarted:
+        hold = (stale_seconds(device, fast=False), stale_seconds(device, fast=True))
+        alone = self._feeds.count(batch.device) == 1
+        visit = Visit(
+            batch.at,
+            feed.number,
+            2 * device.refresh_seconds,
+            ceilings(self.speed[rows]),
+            None if alone else hold,
+        )
+        if self._fold_blocks(batch, rows, feed, visit) or restarted:
             self._why.restarted(batch.device)
             self.counts.restarts += 1
         self._take_speed(batch, rows)
-        self._take_rates(batch, rows, tops, feed)
+        self._take_rates(batch, rows, visit)
         self.counts.batches += 1
         self._changes += 1
 
@@ -207,7 +214,7 @@ class Fabric:
 
     def _forget_lost(self, batch: Batch, feed: Feed) -> None:
         """Forget what a batch says is not there any more: should it come back, it begins anew."""
-        before = self._why.of(batch.device)
+        before = self._why.said_by(batch.device, batch.source)
         told = {n: s for n, s in batch.states.items() if n in SIGNALS}
         lost = [n for n, s in told.items() if s not in KNOWN and before.get(n) in KNOWN]
         if lost:
@@ -215,7 +222,7 @@ class Fabric:
             for name in lost:
                 self._planes(name).forget(SIGNALS[name].index, rows, feed.number)
 
-    def _fold_blocks(self, batch: Batch, rows: At, feed: Feed, span: float, tops: Floats) -> bool:
+    def _fold_blocks(self, batch: Batch, rows: At, feed: Feed, visit: Visit) -> bool:
         """Fold all blocks; say whether their counters show that the device restarted."""
         found: list[tuple[Planes, Step]] = []
         for block in batch.blocks:
@@ -224,8 +231,8 @@ class Fabric:
                 self.counts.unknown_signals += 1
                 continue
             planes, place = where
-            step = planes.compare(place, rows, block, batch.at, span, tops, feed.number)
-            planes.gauge(place, rows, block, batch.at, feed.number)
+            step = planes.compare(place, rows, block, visit)
+            planes.gauge(place, rows, block, visit)
             found.append((planes, step))
             self._why.turn(batch.device, planes.saturated(step), State.SATURATED)
         backs = sum(step.backs for _, step in found)
@@ -237,7 +244,7 @@ class Fabric:
             self.counts.implausible += sum(step.implausible for _, step in found)
         self.counts.late += any(step.late for _, step in found)
         for planes, step in found:
-            planes.keep(step, feed.number, restarted=restarted)
+            planes.keep(step, visit, restarted=restarted)
         return restarted
 
     def _where(self, names: tuple[str, ...]) -> tuple[Planes, Layout] | None:
@@ -263,16 +270,14 @@ class Fabric:
             self._rows.speed[rows] = np.where(good, told, self.speed[rows])
             self.generation += 1
 
-    def _take_rates(self, batch: Batch, rows: At, tops: Floats, feed: Feed) -> None:
+    def _take_rates(self, batch: Batch, rows: At, visit: Visit) -> None:
         """Take rates from agents that give no counters."""
         for name, values in batch.rates.items():
             signal = SIGNALS.get(name)
             if signal is None:
                 self.counts.unknown_signals += 1
                 continue
-            self.counts.implausible += self._planes(name).put_rate(
-                signal, rows, values, batch.at, tops, feed.number
-            )
+            self.counts.implausible += self._planes(name).put_rate(signal, rows, values, visit)
 
     def expire(self, now: float) -> None:
         """Turn to unknown what has had no new sample for three intervals.

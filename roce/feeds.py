@@ -54,6 +54,10 @@ class Feeds:
         self.first_at = at if self.first_at is None else min(self.first_at, at)
         self.latest_at = at if latest_at is None else max(latest_at, at)
 
+    def count(self, device: str) -> int:
+        """Give how many sources a device ever had."""
+        return len(self._of[device])
+
     def last_at(self, device: str) -> float | None:
         """Give when a device last gave a batch, in unix seconds."""
         return max((feed.at for feed in self._of.get(device, {}).values()), default=None)

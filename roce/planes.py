@@ -5,7 +5,7 @@ a device's ports lie together and one signal on one priority is one contiguous r
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -74,12 +74,30 @@ class Cells:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Visit:
+    """What all blocks of a batch share.
+
+    ``at`` is when it was taken, ``source`` the number of who gave it among its device's sources.
+    A rate is made once ``span_seconds`` (twice the source's refresh period) have passed since
+    the baseline. ``tops`` is as `ceilings` gives it. ``hold_seconds`` says how long a slow and a
+    fast signal stay with the source that gave them last; None where the device has but one.
+    """
+
+    at: float
+    source: int
+    span_seconds: float
+    tops: Floats
+    hold_seconds: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Step:
     """The counters of a block beside what was known of them; nothing of it is kept yet.
 
     Arrays of cells are (k, n) or (k, 8, n), those of times and of whole rows (k, n). ``both``
-    says where two counts can be compared, ``wrong`` where their difference is no fact, and
-    ``waits`` which rows are sampled too soon after their baseline to be anything new.
+    says where two counts can be compared, ``wrong`` where their difference is no fact,
+    ``waits`` which rows are sampled too soon after their baseline to be anything new, and
+    ``others`` which rows another source gives.
     """
 
     where: Cells
@@ -94,11 +112,13 @@ class Step:
     now: Floats
     elapsed: Floats
     waits: Bools | None
+    others: Bools | None
 
     @property
     def late(self) -> bool:
         """Whether some of it was read before what is known already."""
-        return bool((self.elapsed < -INSTANT).any())
+        late = self.elapsed < -INSTANT
+        return bool((late if self.others is None else late & ~self.others).any())
 
     @property
     def moved(self) -> int:
@@ -129,6 +149,7 @@ class Planes:
         self.windows = Windows(None if lanes is None else windowed)
         self._signals = signals
         self._counters = sum(s.kind is Kind.COUNTER for s in signals)
+        self._fast: Ints = np.array([s.fast for s in signals], dtype=np.int64)
         units = [s.unit if s.unit in UNITS else Unit.EVENTS for s in signals]
         self._units = np.array([UNITS.index(unit) for unit in units])
         self._lanes: tuple[int, ...] = () if lanes is None else (lanes,)
@@ -184,23 +205,25 @@ class Planes:
         self.rate[index][..., mine] = np.nan
         self.at[index, mine] = np.nan
 
-    def put_rate(
-        self, signal: Signal, rows: At, values: Floats, at: float, tops: Floats, source: int
-    ) -> int:
+    def put_rate(self, signal: Signal, rows: At, values: Floats, visit: Visit) -> int:
         """Take rates as given, base units a second; shape (n,) or (8, n).
 
-        What can't be is unknown, and how many cells that is is given back. ``tops`` is as
-        `ceilings` gives it.
+        What can't be is unknown, and how many cells that is is given back.
         """
-        can = values <= tops[self._units[signal.index]]
-        good = can & (values >= 0)
+        index = signal.index
+        others = self._others(self._cells(np.array([index]), rows), visit)
+        if others is not None:
+            rows = np.arange(self._room)[rows][~others[0]]
+            values = values[..., ~others[0]]
+            visit = replace(visit, tops=visit.tops[:, ~others[0]])
+        good = (values <= visit.tops[self._units[index]]) & (values >= 0)
         if self.windows.wanted:
-            elapsed = np.maximum(at - self.at[signal.index, rows], 0.0)
+            elapsed = np.maximum(visit.at - self.at[index, rows], 0.0)
             taken = np.where(good & np.isfinite(elapsed), values, np.nan)
-            self.windows.add(np.array([signal.index]), rows, taken[None], elapsed[None])
-        self.rate[signal.index][..., rows] = np.where(good, values, np.nan)
-        self.known[signal.index][..., rows] = False
-        self.at[signal.index, rows], self._source[signal.index, rows] = at, source
+            self.windows.add(np.array([index]), rows, taken[None], elapsed[None])
+        self.rate[index][..., rows] = np.where(good, values, np.nan)
+        self.known[index][..., rows] = False
+        self.at[index, rows], self._source[index, rows] = visit.at, visit.source
         return int(np.count_nonzero(~good & np.isfinite(values)))
 
     def expire(
@@ -218,39 +241,33 @@ class Planes:
                 self.rate[signal.index][..., np.flatnonzero(old)] = np.nan
                 yield signal.name, old
 
-    def compare(
-        self,
-        where: Layout,
-        rows: At,
-        block: Block,
-        at: float,
-        span: float,
-        tops: Floats,
-        source: int,
-    ) -> Step:
+    def compare(self, where: Layout, rows: At, block: Block, visit: Visit) -> Step:
         """Compare a block's counters with what was known of them on some rows.
 
-        A rate is made once ``span`` seconds (twice the source's refresh period) have passed
-        since the baseline; until then the baseline stays and the last rate holds, since an
-        agent polled faster than it refreshes gives zero, then double. ``tops`` is as
-        `ceilings` gives it. What another source counted, or in another unit, is no baseline.
+        A rate is made once the visit's span has passed since the baseline; until then the
+        baseline stays and the last rate holds, since an agent polled faster than it refreshes
+        gives zero, then double. What another source counted, or in another unit, is no baseline.
         """
         counts, known = block.counts[where.counters_at], block.known[where.counters_at]
         factors, bits = block.factors[where.counters_at], block.bits[where.counters_at]
         cells = self._cells(where.counters, rows)
         old, had, then = self.raw[cells.all], self.known[cells.all], self.at[cells.times]
         codes = self._codes(factors)
-        same = (self._source[cells.times] == source) & (self._coded[cells.times] == codes[:, None])
+        others, span = self._others(cells, visit), visit.span_seconds
+        if others is not None:
+            known = known & ~self._lane(others)
+        same = self._source[cells.times] == visit.source
+        same &= self._coded[cells.times] == codes[:, None]
         if not same.all():
             had = had & self._lane(same)
-        now = np.full(then.shape, at) if block.ats is None else block.ats[where.counters_at]
+        now = np.full(then.shape, visit.at) if block.ats is None else block.ats[where.counters_at]
         masks = _masks(bits, old.ndim) if bits.min(initial=64) < 64 else None
         stuck = counters.saturated(counts, masks)
         both = had & known & ~(stuck | counters.saturated(old, masks))
         with np.errstate(invalid="ignore", divide="ignore"):
             elapsed = now - then
             # What came since the last refresh may come at once, however soon we ask.
-            reach = tops[self._units[where.counters]] * np.maximum(elapsed, span)
+            reach = visit.tops[self._units[where.counters]] * np.maximum(elapsed, span)
             reach /= factors[:, None]
             went, fact = counters.step(
                 old, counts, both, masks, self._lane(elapsed), self._lane(reach)
@@ -262,7 +279,23 @@ class Planes:
         waits = self._waits(elapsed, span, had, wrong)
         if waits is not None:
             wrong &= ~self._lane(waits)
-        return Step(cells, codes, old, counts, known, stuck, both, wrong, rate, now, elapsed, waits)
+        found = old, counts, known, stuck & known, both, wrong, rate, now, elapsed
+        return Step(cells, codes, *found, waits, others)
+
+    def _others(self, cells: Cells, visit: Visit) -> Bools | None:
+        """Say which rows another source gives that is still heard; (k, n), None where none is.
+
+        Two sources of one signal count differently: one is heard at a time, and the next when
+        it has been silent for as long as a rate is held.
+        """
+        if visit.hold_seconds is None:
+            return None
+        hold = np.array(visit.hold_seconds)[self._fast[cells.index]][:, None]
+        with np.errstate(invalid="ignore"):
+            near = np.abs(visit.at - self.at[cells.times]) <= hold
+        given = self._row(self.known[cells.all] | np.isfinite(self.rate[cells.all]))
+        others: Bools = (self._source[cells.times] != visit.source) & near & given
+        return others if others.any() else None
 
     def _waits(self, elapsed: Floats, span: float, had: Bools, wrong: Bools) -> Bools | None:
         """Say which rows have a baseline that is too young; (k, n), or None where none has.
@@ -275,7 +308,7 @@ class Planes:
         waits: Bools = soon & self._row(had) & ~(self._row(wrong) & (elapsed >= INSTANT))
         return waits
 
-    def keep(self, step: Step, source: int, *, restarted: bool) -> None:
+    def keep(self, step: Step, visit: Visit, *, restarted: bool) -> None:
         """Keep what a step found; of what ``restarted`` only the counts, as a new baseline."""
         counts, known, rate, now = step.counts, step.known, step.rate, step.now
         elapsed, cells, times = step.elapsed, step.where.all, step.where.times
@@ -289,14 +322,24 @@ class Planes:
             rate = np.where(waits, np.where(known, self.rate[cells], NAN), rate)
             now = np.where(step.waits, self.at[times], now)
             elapsed = np.where(step.waits, 0.0, elapsed)
+        source: NDArray[np.uint8] | int = visit.source
+        codes = step.codes[:, None]
+        if step.others is not None:
+            lanes = self._lane(step.others)
+            counts = np.where(lanes, step.old, counts)
+            known = np.where(lanes, self.known[cells], known)
+            rate = np.where(lanes, self.rate[cells], rate)
+            now = np.where(step.others, self.at[times], now)
+            elapsed = np.where(step.others, 0.0, elapsed)
+            source = np.where(step.others, self._source[times], np.uint8(visit.source))
+            codes = np.where(step.others, self._coded[times], codes)
         self.raw[cells], self.known[cells], self.rate[cells] = counts, known, rate
-        self.at[times], self._coded[times] = now, step.codes[:, None]
-        self._source[times] = source
+        self.at[times], self._coded[times], self._source[times] = now, codes, source
         if self.windows.wanted:
             index = np.arange(len(self._signals))[step.where.index]
             self.windows.add(index, step.where.rows, rate, elapsed)
 
-    def gauge(self, where: Layout, rows: At, block: Block, at: float, source: int) -> None:
+    def gauge(self, where: Layout, rows: At, block: Block, visit: Visit) -> None:
         """Take a block's gauges as they are."""
         if not len(where.gauges):
             return
@@ -304,11 +347,22 @@ class Planes:
         counts, known = block.counts[where.gauges_at], block.known[where.gauges_at]
         factors = block.factors[where.gauges_at]
         value = counts * factors.reshape(-1, *[1] * (counts.ndim - 1))
-        self.raw[cells.all], self.known[cells.all] = counts, known
         gauged = np.where(known, value, np.nan)
-        self.rate[cells.all] = gauged
-        self.at[cells.times] = at if block.ats is None else block.ats[where.gauges_at]
-        self._coded[cells.times] = self._codes(factors)[:, None]
+        times = np.full(counts[..., 0, :].shape if self._lanes else counts.shape, visit.at)
+        times = times if block.ats is None else block.ats[where.gauges_at]
+        codes = np.broadcast_to(self._codes(factors)[:, None], times.shape)
+        source = np.full(times.shape, visit.source, dtype=np.uint8)
+        others = self._others(cells, visit)
+        if others is not None:
+            lanes = self._lane(others)
+            counts = np.where(lanes, self.raw[cells.all], counts)
+            known = np.where(lanes, self.known[cells.all], known)
+            gauged = np.where(lanes, self.rate[cells.all], gauged)
+            times = np.where(others, self.at[cells.times], times)
+            codes = np.where(others, self._coded[cells.times], codes)
+            source = np.where(others, self._source[cells.times], source)
+        self.raw[cells.all], self.known[cells.all], self.rate[cells.all] = counts, known, gauged
+        self.at[cells.times], self._coded[cells.times] = times, codes
         self._source[cells.times] = source
         if self.windows.wanted:
             self.windows.rise(np.arange(len(self._signals))[where.gauges], rows, gauged)

@@ -116,6 +116,8 @@ class Reference:
                 known = [bool(k) for k in block.known[i, ..., j].reshape(-1)]
                 now = batch.at if block.ats is None else float(block.ats[i, j])
                 row = self.row(signal, port)
+                if self.another_gives(signal, row, batch):
+                    continue
                 origin = (batch.source, factor)
                 if SIGNALS[signal].kind is Kind.GAUGE:
                     row.at, row.origin = now, origin
@@ -126,6 +128,15 @@ class Reference:
                 top = self.top(SIGNALS[signal].unit, port) / factor
                 found.append(self.fold_row(row, now, origin, counts, known, bits, top))
         return found
+
+    def another_gives(self, signal: str, row: Row, batch: Batch) -> bool:
+        """Say whether another source gave a row something not longer ago than it is held."""
+        if row.at is None or row.origin is None or row.origin[0] == batch.source:
+            return False
+        device, fast = self.device, SIGNALS[signal].fast
+        every = device.interval_seconds if fast else device.slow_interval_seconds
+        near = abs(batch.at - row.at) <= 3 * max(every, 2 * device.refresh_seconds)
+        return near and any(cell.known or cell.rate is not None for cell in row.cells)
 
     def top(self, unit: Unit, port: str) -> float:
         """Give the most that a port can count in a second."""

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from roce.fabric import Fabric
 from roce.model import Port, State
 from roce.planes import UNITS, Planes, ceilings, layout, run
 from roce.signals import PORT_SIGNALS, PRIORITIES, QUEUE_SIGNALS, SIGNALS
@@ -141,12 +142,57 @@ def test_two_sources_of_one_device_do_not_disturb_each_other() -> None:
             told = block({name: [at * 100]})
             fabric.fold(batch("leaf1", 10.0 * at, ["Ethernet0"], told, source=source))
     assert fabric.rate("tx_bytes")[0] == fabric.rate("rx_bytes")[0] == pytest.approx(10.0)
-    # The same signal from another source counts from elsewhere: no rate across them.
-    fabric.fold(
-        batch("leaf1", 30.0, ["Ethernet0"], block({"tx_bytes": [10**9]}), source="gnmi", epoch="x")
-    )
-    assert np.isnan(fabric.rate("tx_bytes")[0])
     assert fabric.counts.restarts == 0
+
+
+def both(fabric: Fabric, at: float, *, snmp: int | None, gnmi: int | None) -> None:
+    """Let two sources tell one counter and one gauge; the second one counts from elsewhere."""
+    for source, count in (("snmp", snmp), ("gnmi", gnmi)):
+        if count is not None:
+            told = block({"tx_bytes": [count], "oper_up": [source == "snmp"]})
+            fabric.fold(batch("leaf1", at, ["Ethernet0"], told, source=source))
+
+
+def test_of_two_sources_of_one_signal_the_first_is_heard_until_it_is_silent() -> None:
+    fabric = leaf()
+    for at in range(5):
+        both(fabric, 10.0 * at, snmp=1000 * at, gnmi=7 + 990 * at)
+    assert fabric.rate("tx_bytes")[0] == pytest.approx(100.0)
+    assert fabric.rate("oper_up")[0] == 1.0
+    told = []
+    for at in range(5, 10):
+        both(fabric, 10.0 * at, snmp=None, gnmi=7 + 990 * at)
+        fabric.expire(10.0 * at)
+        told.append(float(fabric.rate("tx_bytes")[0]))
+    assert told == pytest.approx([100, 100, 100, UNKNOWN, 99], nan_ok=True)
+    assert fabric.rate("oper_up")[0] == 0.0
+    # It stays with the one that took over.
+    both(fabric, 100.0, snmp=10_000, gnmi=7 + 9900)
+    assert fabric.rate("tx_bytes")[0] == pytest.approx(99.0)
+    assert (fabric.counts.late, fabric.counts.restarts, fabric.counts.implausible) == (0, 0, 0)
+
+
+def test_what_one_source_cannot_read_another_may_give() -> None:
+    fabric = leaf()
+    for at in range(3):
+        for source, count in (("snmp", None), ("gnmi", 100 * at)):
+            told = block({"tx_bytes": [count]})
+            states = {"rx_bytes": State.UNSUPPORTED if source == "gnmi" else State.MEASURED}
+            fabric.fold(
+                batch("leaf1", 10.0 * at, ["Ethernet0"], told, source=source, states=states)
+            )
+    assert fabric.rate("tx_bytes")[0] == pytest.approx(10.0)
+    assert fabric.why("leaf1", "tx_bytes") is State.MEASURED
+    assert fabric.why("leaf1", "rx_bytes") is State.MEASURED
+
+
+def test_rates_as_given_are_of_one_source_at_a_time_too() -> None:
+    fabric = leaf()
+    for at in range(3):
+        for source, rate in (("gnmi", 5.0), ("snmp", 6.0)):
+            given = {"tx_bytes": np.array([rate])}
+            fabric.fold(batch("leaf1", 10.0 * at, ["Ethernet0"], rates=given, source=source))
+    assert fabric.rate("tx_bytes")[0] == 5.0
 
 
 def test_another_unit_is_another_baseline() -> None:
