@@ -79,9 +79,9 @@ class Keeper:
         self._writing = taken
         try:
             await self._store.save(taken.values())
+            taken = {}
             if self._state is not None:
                 await self._store.beat(self._state)
-            taken = {}
         except StoreError as error:
             self._failed.inc()
             if self.trouble is None:
@@ -99,9 +99,11 @@ class Keeper:
         return True
 
     async def close(self) -> None:
-        """Write what still waits, if that goes quickly."""
+        """Write what still waits, if that goes quickly; say what is lost."""
         try:
             async with asyncio.timeout(GRACE_SECONDS):
                 await self.write()
         except TimeoutError:
-            log.warning("the findings store takes too long; what changed last is not in it")
+            self.trouble = f"store {self._store.shown}: writing takes above {GRACE_SECONDS:g} s"
+        if self._waiting:
+            log.error("findings lost, never saved: %d: %s", len(self._waiting), self.trouble)

@@ -29,13 +29,14 @@ class Store:
     """An open findings store.
 
     ``corrupt`` counts rows passed over since they could not be read, ``refused`` findings not
-    written since they could not have been read back. Every method raises StoreError where the
-    store cannot be reached.
+    written since they could not have been read back; ``shown`` is its address without secrets.
+    Every method raises StoreError where the store cannot be reached.
     """
 
     def __init__(self, engine: AsyncEngine, address: Address) -> None:
         self.corrupt = 0
         self.refused = 0
+        self.shown = address.shown
         self._engine = engine
         self._address = address
 

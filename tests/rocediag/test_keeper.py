@@ -33,6 +33,7 @@ class Shelf(Store):
     def __init__(self) -> None:
         self.broken = False
         self.slow = False
+        self.shown = "sqlite:///x"
         self.rows: dict[str, Finding] = {}
         self.beats: list[DaemonState] = []
 
@@ -107,4 +108,32 @@ async def test_a_store_that_hangs_holds_the_end_up_for_a_moment_only(
     keeper = Keeper(shelf, CollectorRegistry())
     keeper.offer([finding("a")], STATE)
     await keeper.close()
-    assert "takes too long" in caplog.text
+    assert [record.message for record in caplog.records] == [
+        "findings lost, never saved: 1: store sqlite:///x: writing takes above 0.01 s"
+    ]
+
+
+async def test_what_is_lost_at_the_end_is_told_however_long_the_store_was_broken(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    shelf = Shelf()
+    shelf.broken = True
+    keeper = Keeper(shelf, CollectorRegistry())
+    keeper.offer([finding("a"), finding("b")], STATE)
+    assert not await keeper.write()
+    caplog.clear()
+    await keeper.close()
+    assert [record.message for record in caplog.records] == [
+        "findings lost, never saved: 2: store x: the disk is full"
+    ]
+
+
+async def test_an_end_at_which_nothing_is_lost_says_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    shelf = Shelf()
+    keeper = Keeper(shelf, CollectorRegistry())
+    keeper.offer([finding("a")], STATE)
+    await keeper.close()
+    assert list(shelf.rows) == ["a"]
+    assert caplog.records == []
