@@ -167,8 +167,12 @@ class Service:
                 task.cancel()
 
     async def close(self) -> None:
-        """Write what still waits, and when we last lived."""
-        self._keeper.offer([], self._state(time.time()))
+        """Write what still waits, and when we last lived.
+
+        Who judged nothing, since the start failed, leaves the last word of the one before.
+        """
+        if self._verdict is not None:
+            self._keeper.offer([], self._state(time.time()))
         await self._keeper.close()
 
     async def _reading(self, source: Source) -> None:

@@ -30,7 +30,7 @@ from rocediag import service as services
 from rocediag.config import load
 from rocediag.service import Service
 from rocediag.sources import devices
-from rocediag.store import open_store, upgrade
+from rocediag.store import DaemonState, open_store, upgrade
 from rocediag.systemd import Notifier
 from tests.alerts.findings import STORM, finding, resolved
 from tests.alerts.programs import alertmanager
@@ -335,6 +335,18 @@ async def test_trouble_with_the_store_is_why_it_is_not_ready(service: Service) -
     service.tick(time.time())
     service._keeper.trouble = "store x: the disk is full"
     assert service.not_ready() == "store x: the disk is full"
+
+
+async def test_who_judged_nothing_leaves_the_last_word_as_it_was(service: Service) -> None:
+    word = DaemonState(started_at=1.0, seen_at=2.0, version="1")
+    await service._store.beat(word)
+    await service.close()
+    assert await service._store.daemon() == word
+    service.tick(time.time())
+    await service.close()
+    state = await service._store.daemon()
+    assert state is not None
+    assert state.verdict is not None
 
 
 async def test_what_the_store_does_not_have_yet_is_among_the_findings(service: Service) -> None:
