@@ -228,6 +228,18 @@ def test_a_host_that_loses_its_files_does_not_end_the_daemon(host: Host) -> None
         assert process.poll() is None
 
 
+def test_it_ends_when_told_to_though_a_read_hangs(host: Host) -> None:
+    counter = host.tree.sys / PORT / "counters" / "port_rcv_data"
+    with serving(host) as process:
+        until(lambda: host.ask("/api/v1/status")["devices"][0]["ports"])
+        counter.unlink()
+        os.mkfifo(counter)
+        until(lambda: 'outcome="timeout",source="sysfs"' in host.ask("/metrics"))
+        process.terminate()
+        # A read of that pipe never ends, so neither would a process that waits for it.
+        assert process.wait(8) == 0
+
+
 async def test_an_alertmanager_gets_the_alert_and_its_end(host: Host, tmp_path: Path) -> None:
     host.sicken()
     async with alertmanager(tmp_path) as pager:
