@@ -118,7 +118,7 @@ class Service:
         self._patience = Patience(window_samples=config.poll.window_samples)
         self._interval = config.poll.interval_seconds
         self._store = store
-        self._keeper = Keeper(store, registry)
+        self._keeper = Keeper(store, registry, self.open_findings)
         self._dispatcher = dispatcher
         self._client = client
         self._judge = Judge(

@@ -79,6 +79,14 @@ class Address:
             raise StoreError(f"store {shown}: name a file, as in sqlite:////path/to/findings.db")
         return cls(url, shown, Path(url.database).absolute())
 
+    def identity(self) -> tuple[int, int] | None:
+        """Give what tells its file from any other; None where there is none, or no such file."""
+        try:
+            found = None if self.path is None else self.path.stat()
+        except OSError:
+            return None
+        return None if found is None else (found.st_dev, found.st_ino)
+
     def engine(self, access: Access) -> AsyncEngine:
         """Make the engine; nothing is connected yet.
 

@@ -189,6 +189,19 @@ def test_a_store_that_cannot_be_opened_is_one_line_and_exit_3(host: Host) -> Non
     assert "there is no folder" in err
 
 
+def test_a_store_that_is_deleted_is_made_anew_with_what_is_open(host: Host) -> None:
+    host.sicken()
+    path = host.tree.base / "findings.db"
+    with serving(host):
+        until(lambda: host.findings("open") == host.ask("/api/v1/findings")["findings"] != [])
+        (finding,) = host.findings()
+        path.unlink()
+        until(path.exists)
+        (again,) = until(lambda: host.ask("/api/v1/findings")["findings"])
+        assert again["id"] == finding["id"]
+        until(lambda: "rocediag_store_renewed_total 1.0" in host.ask("/metrics"))
+
+
 def test_a_dead_switch_does_not_end_the_daemon_and_costs_only_itself(host: Host) -> None:
     port = free_port(socket.SOCK_DGRAM)
     text = host.config.read_text()
