@@ -7,7 +7,6 @@ file, the key's path, what was expected, and the nearest thing that exists.
 """
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -17,7 +16,7 @@ from typing import Literal
 
 import msgspec
 
-from collector.strict import build, nearest
+from collector.strict import build, nearest, toml
 from roce.errors import ConfigError
 from roce.signals import SIGNALS, Scope
 
@@ -193,8 +192,8 @@ def parse_profile(name: str, text: str, where: str) -> Profile:
         ConfigError: it is no TOML, or says what isn't understood.
     """
     try:
-        raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        raw = toml(text)
+    except ValueError as error:
         raise ConfigError(f"{where}: no valid TOML: {error}") from None
     if "name" in raw:
         raise ConfigError(f"{where}: name: not a key here; the file's name is the platform's name")

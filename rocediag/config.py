@@ -1,6 +1,5 @@
 """The configuration: strict TOML, every mistake named with its file, its key and a way out."""
 
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -14,7 +13,7 @@ from alerts import sink
 from alerts.sink import SinkConfig
 from analyzers.around import Maintenance
 from analyzers.rule import Judgement, discover
-from collector.strict import nearest
+from collector.strict import nearest, toml
 from roce.errors import ConfigError
 from roce.model import Link, Site
 from rocediag import inventory
@@ -107,12 +106,12 @@ def _parts(path: Path, seen: list[Path], wrong: list[Mistake]) -> Iterator[_Part
     """Read a file, then those it includes."""
     seen.append(path.resolve())
     try:
-        tree = tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        wrong.append(Mistake(path, "", f"is no valid TOML: {error}"))
-        return
+        tree = toml(path.read_text(encoding="utf-8"))
     except UnicodeDecodeError as error:
         wrong.append(Mistake(path, "", f"is not UTF-8 at byte {error.start}"))
+        return
+    except ValueError as error:
+        wrong.append(Mistake(path, "", f"is no valid TOML: {error}"))
         return
     except OSError as error:
         wrong.append(Mistake(path, "", f"cannot be read: {error.strerror}"))
@@ -120,8 +119,14 @@ def _parts(path: Path, seen: list[Path], wrong: list[Mistake]) -> Iterator[_Part
     yield path, tree
     include = tree.get("include", [])
     for index, text in enumerate(include if isinstance(include, list) else []):
-        for file in _matching(path.parent, text) if isinstance(text, str) else ():
-            if file.resolve() in seen:
+        try:
+            files_ = _matching(path.parent, text) if isinstance(text, str) else []
+            places = [file.resolve() for file in files_]
+        except (OSError, RuntimeError, ValueError) as error:
+            wrong.append(Mistake(path, f"include[{index}]", f"names no file: {error}"))
+            continue
+        for file, place in zip(files_, places, strict=True):
+            if place in seen:
                 again = f"{file} is included already; a file has one place, and none holds itself"
                 wrong.append(Mistake(path, f"include[{index}]", again))
             else:
@@ -213,7 +218,7 @@ def _sinks(parts: Sequence[_Part], wrong: list[Mistake]) -> dict[str, SinkConfig
     for file, name, table in _tables(parts, "alerts", wrong):
         path = f"alerts.{name}"
         kind = table.get("sink", name) if isinstance(table, Mapping) else name
-        if kind not in kinds:
+        if not isinstance(kind, str) or kind not in kinds:
             text = f"the kind {kind!r} is {nearest(str(kind), kinds)}"
             wrong.append(Mistake(file, f"{path}.sink", text))
         elif (receiver := _checked(file, path, table, kinds[kind], wrong)) is not None:
@@ -255,9 +260,18 @@ def _doubts(config: Config) -> Iterator[Mistake]:
         parse_listen(config.http.listen)
     except ValueError as error:
         yield mistake("http.listen", str(error))
-    address = urlsplit(config.store.url)
+    if (doubt := _store_doubt(config.store.url)) is not None:
+        yield mistake("store.url", doubt)
+
+
+def _store_doubt(url: str) -> str | None:
+    """Say what is wrong with the store's address, without repeating it."""
+    try:
+        address = urlsplit(url)
+    except ValueError:
+        address = urlsplit("")
     if address.password is not None:
-        text = "holds a password: put the address into a file, and name that as store.url_file"
-        yield mistake("store.url", text)
-    elif address.scheme.partition("+")[0] not in {"sqlite", "postgresql"}:
-        yield mistake("store.url", "expected sqlite:///FILE or postgresql://HOST/NAME")
+        return "holds a password: put the address into a file, and name that as store.url_file"
+    if address.scheme.partition("+")[0] not in {"sqlite", "postgresql"}:
+        return "expected sqlite:///FILE or postgresql://HOST/NAME"
+    return None

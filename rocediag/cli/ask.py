@@ -35,7 +35,12 @@ class Daemon:
     """The daemon's HTTP interface."""
 
     def __init__(self, url: str) -> None:
-        if urlsplit(url).scheme not in {"http", "https"}:
+        try:
+            parts = urlsplit(url)
+            usable = parts.scheme in {"http", "https"} and parts.port != 0
+        except ValueError:
+            usable = False
+        if not usable:
             raise ConfigError(
                 f"{without_password(url)}: not an address of the daemon: expected http://HOST:PORT"
             )

@@ -75,7 +75,7 @@ class Address:
             raise StoreError(f"store {shown}: use sqlite or postgresql, not {backend}")
         if backend != "sqlite":
             return cls(url.set(drivername=DRIVERS[backend]), shown, None)
-        if url.host or not url.database or url.database == ":memory:":
+        if url.host or not url.database or url.database == ":memory:" or "\0" in url.database:
             raise StoreError(f"store {shown}: name a file, as in sqlite:////path/to/findings.db")
         return cls(url, shown, Path(url.database).absolute())
 

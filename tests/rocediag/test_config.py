@@ -263,10 +263,24 @@ def test_snmp_settings_that_do_not_go_together(tmp_path: Path, snmp: str, words:
         ("[http]\nlisten = 9946", "http.listen: expected str, got int"),
         ('[http]\nlisten = "9946"', "http.listen: expected address:port"),
         ('[store]\nurl = "mysql://x"', "store.url: expected sqlite"),
+        ('[store]\nurl = "sqlite://["', "store.url: expected sqlite"),
+        ('[store]\nurl = "sqlite:////a\\u0000b"', "store.url: holds a NUL character"),
+        ('[store]\nurl_file = "a\\u0000b"', "store.url_file: holds a NUL character"),
+        ('[alerts.alertmanager]\nca_file = "\\u0000"', "alertmanager.ca_file: holds a NUL"),
+        ('include = ["a\\u0000b"]', "include: holds a NUL character"),
+        ('include = ["/***"]', "include[0]: names no file: "),
         ('device = "leaf1"', "device: expected array, got str"),
         ("device = [1]", "device[0]: expected a table, got a number"),
         ('[[device]]\nname = "a b"\nrole = "leaf"', "device[0].name: expected str matching"),
         ('[[device]]\nname = "a"', "device[0].role: is missing here and in the group"),
+        (
+            '[[device]]\nname = "a"\nrole = "leaf"\naddress = "fe80::1%nope"',
+            "device[0].address: 'fe80::1%nope': there is no interface 'nope' here",
+        ),
+        (
+            '[[device]]\nname = "a"\nrole = "host"\nsysfs = { root = "\\u0000" }',
+            "device[0].sysfs.root: holds a NUL character",
+        ),
         ('[[device]]\nname = "a"\nrole = "leaf"\nkind = "host"', "device[0].kind: a host cannot"),
         ('[[device]]\nname = "a"\nrole = "leaf"\ngroup = "g"', "device[0].group: group 'g' is"),
         ('[[device]]\nname = "a"\nrole = "leaf"\nplatform = "sonik"', "did you mean sonic?"),
@@ -275,6 +289,12 @@ def test_snmp_settings_that_do_not_go_together(tmp_path: Path, snmp: str, words:
 def test_values_that_make_no_sense(tmp_path: Path, text: str, line: str) -> None:
     found = mistakes(tmp_path, text)
     assert any(line in each for each in found), found
+
+
+@pytest.mark.parametrize("address", ["fe80::1%lo", "fe80::1%1"])
+def test_a_link_local_address_has_the_scope_of_an_interface(tmp_path: Path, address: str) -> None:
+    text = f'[[device]]\nname = "a"\nrole = "leaf"\naddress = "{address}"\n'
+    assert load(write(tmp_path, text)).targets[0].address == address
 
 
 def test_a_dscp_of_ones_own_brings_its_traffic_class(tmp_path: Path) -> None:
@@ -332,6 +352,7 @@ def test_receivers_are_of_the_kind_they_name_and_their_files_seen_from_here(
     [
         ("[alerts.alertmanger]", "alerts.alertmanger.sink: the kind 'alertmanger' is not known"),
         ("[alerts.x]\nsink = 3", "alerts.x.sink: the kind 3 is not known"),
+        ("[alerts.x]\nsink = []", "alerts.x.sink: the kind [] is not known"),
         ("[alerts.alertmanager]\nurl = 'x'", "alerts.alertmanager.url: not known; did you mean"),
         ("[alerts.alertmanager]\nbasic_user = 'x'", "alerts.alertmanager: basic_user and"),
         ("[alerts.alertmanager]\nbasic_password = 'x'", "as basic_password_file"),
@@ -348,6 +369,8 @@ def test_mistakes_about_receivers(tmp_path: Path, text: str, line: str) -> None:
         (b"[poll\n", "is no valid TOML: "),
         (b"a = 1\na = 2\n", "is no valid TOML: "),
         (b"name = '\xff'\n", "is not UTF-8 at byte 8"),
+        (b"a = " + b"[" * 100_000, "is no valid TOML: it is nested too deeply"),
+        (b"a = " + b"9" * 10_000, "is no valid TOML: a number or a date in it is out of range"),
     ],
 )
 def test_what_is_no_toml_is_told_with_its_place(tmp_path: Path, content: bytes, words: str) -> None:

@@ -61,9 +61,10 @@ def test_a_proxy_of_the_environment_is_not_for_the_daemon(
         Daemon(other).get("/")
 
 
-def test_what_is_no_address_is_a_mistake_of_who_typed_it() -> None:
+@pytest.mark.parametrize("url", ["127.0.0.1:9946", "http://[", "http://h:99999", "http://h:0"])
+def test_what_is_no_address_is_a_mistake_of_who_typed_it(url: str) -> None:
     with pytest.raises(ConfigError, match="expected http://HOST:PORT"):
-        Daemon("127.0.0.1:9946")
+        Daemon(url)
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,16 @@ async def test_nobody_who_reads_the_answer_is_no_error(daemon: Daemon, end: str)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
+@pytest.mark.parametrize("seconds", ["inf", "nan", "1e30", "-1", "0"])
+@pytest.mark.parametrize("command", [["top"], ["record", "gone"]])
+async def test_a_time_that_nobody_can_wait_is_a_mistake(
+    cli: Ask, command: list[str], seconds: str
+) -> None:
+    code, out, err = await cli(*command, "--seconds", seconds)
+    assert (code, out) == (2, "")
+    assert "Invalid value for '--seconds'" in err
+
+
 def test_control_c_is_quiet(tmp_path: Path) -> None:
     with subprocess.Popen(
         [ROCEDIAG, "lab", "--dir", tmp_path / "lab"],
