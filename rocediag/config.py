@@ -72,7 +72,7 @@ def load(path: Path) -> Config:
         http=_section(parts, "http", Http, wrong),
         alerts=_sinks(parts, wrong),
     )
-    wrong += _doubts(config)
+    wrong += _doubts(config, parts)
     if wrong:
         raise ConfigError("\n".join(dict.fromkeys(map(str, wrong))))
     return config
@@ -238,12 +238,23 @@ def _seen_from(folder: Path, table: SinkConfig) -> SinkConfig:
     return msgspec.structs.replace(table, **files_)
 
 
-def _doubts(config: Config) -> Iterator[Mistake]:
+def holder(parts: Sequence[_Part], *keys: str) -> Path | None:
+    """Give the file in which a table stands, by its key, or its key and name."""
+    for file, tree in parts:
+        table: Any = tree
+        for key in keys:
+            table = table.get(key) if isinstance(table, Mapping) else None
+        if table is not None:
+            return file
+    return None
+
+
+def _doubts(config: Config, parts: Sequence[_Part]) -> Iterator[Mistake]:
     """Give what makes no sense although its shape is right."""
     site, poll = config.site, config.poll
 
     def mistake(key: str, text: str) -> Mistake:
-        return Mistake(config.path, key, text)
+        return Mistake(holder(parts, key.partition(".")[0]) or config.path, key, text)
 
     if any(not 0 <= p <= 7 for p in site.lossless) or len(set(site.lossless)) < len(site.lossless):
         yield mistake("fabric.lossless", "expected different priorities from 0 to 7")

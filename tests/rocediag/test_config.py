@@ -319,6 +319,30 @@ def test_a_mistake_in_an_included_file_names_that_file(tmp_path: Path) -> None:
     assert str(caught.value) == f"{other}: poll.retrys: not known; did you mean retries?"
 
 
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("[fabric]\ndscp = 64\n", "fabric.dscp"),
+        ("[poll]\ninterval_seconds = 90\n", "poll.slow_interval_seconds"),
+        ('[http]\nlisten = "x"\n', "http.listen"),
+        ('[store]\nurl = "mysql://x"\n', "store.url"),
+        ("[rules.none]\n", "rules.none"),
+        ("[alerts.none]\n", "alerts.none.sink"),
+        ('[[device]]\nname = "a"\n', "device[0].role"),
+        ('[[link]]\na = "x:1"\nb = "y:1"\n', "link[0].a"),
+    ],
+)
+def test_what_makes_no_sense_in_an_included_file_names_that_file(
+    tmp_path: Path, text: str, key: str
+) -> None:
+    other = write(tmp_path, text, "other.toml")
+    with pytest.raises(ConfigError) as caught:
+        load(write(tmp_path, 'include = ["other.toml"]'))
+    for line in str(caught.value).splitlines():
+        assert line.startswith(f"{other}: ")
+    assert str(caught.value).startswith(f"{other}: {key}: ")
+
+
 def test_an_include_that_turns_back_on_itself(tmp_path: Path) -> None:
     write(tmp_path, 'include = ["rocediag.toml"]', "other.toml")
     (line,) = mistakes(tmp_path, 'include = ["other.toml"]')
