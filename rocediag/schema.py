@@ -134,7 +134,7 @@ class StoreTable(Section, frozen=True, kw_only=True):
     """Table ``[store]``: where findings are kept."""
 
     url: str = "sqlite:////var/lib/rocediag/findings.db"
-    """Address of the database, without a password in it."""
+    """Address of the database, without a password; a relative file is seen from this one."""
     url_file: str | None = None
     """File with the address, where that holds a password."""
 

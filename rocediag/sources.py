@@ -20,6 +20,7 @@ from collector.snmp.usm import Community, Security, User
 from collector.source import Sink, Source
 from roce.errors import ConfigError
 from roce.model import Device
+from rocediag.addresses import seen_from
 from rocediag.config import Config
 from rocediag.inventory import Target
 from rocediag.schema import Snmp, Version
@@ -72,13 +73,16 @@ def security(snmp: Snmp, secrets: Secrets) -> Security:
 def store_address(config: Config, secrets: Secrets) -> str:
     """Give the address of the findings store, with its password if it has one.
 
+    A relative file is seen from the configuration's folder.
+
     Raises:
         ConfigError: the file that holds it cannot be read.
     """
-    if config.store.url_file is None:
-        return config.store.url
-    secret = secrets.read(config.store.url_file, "store_url")
-    return config.store.url if secret is None else secret.reveal().decode(errors="replace")
+    url, file = config.store.url, config.store.url_file
+    secret = None if file is None else secrets.read(file, "store_url")
+    if secret is not None:
+        url = secret.reveal().decode(errors="replace")
+    return seen_from(config.path.parent, url)
 
 
 def sources(

@@ -15,7 +15,7 @@ from roce.errors import ConfigError
 from roce.model import Device
 from rocediag.config import Config, load
 from rocediag.secrets import Secrets
-from rocediag.sources import Named, devices, identities, sources
+from rocediag.sources import Named, devices, identities, sources, store_address
 
 SITE = """
 [groups.leaves]
@@ -75,6 +75,17 @@ def test_missing_secrets_are_told_a_line_a_device(config: Config) -> None:
         "device[1] (leaf2)",
         "device[2] (spine1)",
     ]
+
+
+def test_the_store_is_seen_from_the_configurations_folder(config: Config) -> None:
+    folder = config.path.parent
+    secrets = Secrets(folder, {})
+    assert store_address(config, secrets) == "sqlite:////var/lib/rocediag/findings.db"
+    config.path.write_text('[store]\nurl = "sqlite:///x.db"\n')
+    assert store_address(load(config.path), secrets) == f"sqlite:///{folder}/x.db"
+    (folder / "address").write_text("sqlite:///y.db\n")
+    config.path.write_text('[store]\nurl_file = "address"\n')
+    assert store_address(load(config.path), secrets) == f"sqlite:///{folder}/y.db"
 
 
 def test_the_fabric_knows_how_old_an_agents_values_may_be(config: Config) -> None:
