@@ -173,15 +173,21 @@ def load_profiles(extra_dir: Path | None = None) -> Mapping[str, Profile]:
     """Load every platform: those that come with us, then those of ``extra_dir``.
 
     Raises:
-        ConfigError: a file cannot be read, or says what isn't understood.
+        ConfigError: files cannot be read, or say what isn't understood; a line for each.
     """
     profiles: dict[str, Profile] = {}
+    wrong: list[str] = []
     for folder in (files("collector") / "profiles", extra_dir):
         if folder is None:
             continue
         for file in _toml_files(folder):
             name = file.name.removesuffix(".toml")
-            profiles[name] = parse_profile(name, _read(file), str(file))
+            try:
+                profiles[name] = parse_profile(name, _read(file), str(file))
+            except ConfigError as error:
+                wrong.append(str(error))
+    if wrong:
+        raise ConfigError("\n".join(wrong))
     return MappingProxyType(profiles)
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -13,6 +12,7 @@ from alerts import sink
 from alerts.sink import SinkConfig
 from analyzers.around import Maintenance
 from analyzers.rule import Judgement, discover
+from collector.profile import load_profiles
 from collector.strict import nearest, toml
 from roce.errors import ConfigError
 from roce.model import Link, Site
@@ -40,6 +40,11 @@ class Config:
     http: Http
     alerts: Mapping[str, SinkConfig]
 
+    @property
+    def profiles_dir(self) -> Path | None:
+        """Where the operator's own profiles are."""
+        return _profiles_dir(self.path.parent, self.poll)
+
 
 def load(path: Path) -> Config:
     """Read a configuration with all that it includes.
@@ -53,7 +58,8 @@ def load(path: Path) -> Config:
         wrong += [Mistake(file, fault.path, fault.text) for fault in faults(tree, File)]
     poll = _section(parts, "poll", Poll, wrong)
     groups = {name: table for _, name, table in _tables(parts, "groups", wrong)}
-    targets, mistakes = inventory.devices(_entries(parts, "device"), groups, platforms())
+    known = _platforms(path.parent, poll, parts, wrong)
+    targets, mistakes = inventory.devices(_entries(parts, "device"), groups, known)
     wrong += mistakes
     names = [name for entry in _entries(parts, "device") if (name := entry.name) is not None]
     links, mistakes = inventory.links(_entries(parts, "link"), names)
@@ -78,10 +84,21 @@ def load(path: Path) -> Config:
     return config
 
 
-def platforms() -> list[str]:
-    """Give the names of the platforms that there is a profile for."""
-    names = (Path(item.name) for item in files("collector.profiles").iterdir())
-    return sorted(name.stem for name in names if name.suffix == ".toml")
+def _profiles_dir(folder: Path, poll: Poll) -> Path | None:
+    return None if poll.profiles_dir is None else folder / poll.profiles_dir
+
+
+def _platforms(folder: Path, poll: Poll, parts: Sequence[_Part], wrong: list[Mistake]) -> list[str]:
+    """Give the names of the platforms that there is a profile for, ours and the operator's."""
+    own = _profiles_dir(folder, poll)
+    try:
+        return sorted(load_profiles(own))
+    except ConfigError as error:
+        at = holder(parts, "poll") or folder
+        wrong += [Mistake(at, "poll.profiles_dir", line) for line in str(error).splitlines()]
+        # What is wrong with a profile is not wrong with its devices.
+        found = () if own is None else own.glob("*.toml")
+        return sorted({*load_profiles(), *(file.stem for file in found)})
 
 
 def parse_listen(text: str) -> tuple[str, int]:

@@ -58,7 +58,7 @@ async def run(config: Config, environ: Mapping[str, str]) -> None:
     notifier = Notifier(environ)
     raise_descriptors()
     secrets = Secrets(config.path.parent, environ)
-    profiles, who = load_profiles(), identities(config, secrets)
+    profiles, who = load_profiles(config.profiles_dir), identities(config, secrets)
     url = store_address(config, secrets)
     await upgrade(url)
     disable_created_metrics()  # type: ignore[no-untyped-call]

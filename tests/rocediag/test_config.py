@@ -1,13 +1,15 @@
 from datetime import UTC, datetime, time
+from importlib.resources import files
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from collector.profile import load_profiles
 from collector.snmp.usm import Auth
 from roce.errors import ConfigError
 from roce.model import End, Link, Mode
-from rocediag.config import load, parse_listen, platforms
+from rocediag.config import load, parse_listen
 
 SITE = """
 [[device]]
@@ -415,8 +417,24 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     assert line.endswith("cannot be read: No such file or directory")
 
 
-def test_platforms_are_the_profiles_that_come_with_us() -> None:
-    assert {"generic", "sonic"} <= set(platforms())
+def test_a_platform_of_ones_own_is_a_file_in_a_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    text = '[poll]\nprofiles_dir = "mine"\n' + SITE.replace('"leaf"', '"leaf"\nplatform = "ours"')
+    (line,) = mistakes(tmp_path, text)
+    assert line.startswith("device[0].platform: 'ours' is not known; expected one of generic, ")
+    profile = files("collector.profiles").joinpath("sonic.toml").read_text()
+    write(folder, profile, "ours.toml")
+    config = load(write(tmp_path, text))
+    assert config.targets[0].platform == "ours"
+    assert set(load_profiles(config.profiles_dir)) == {*load_profiles(), "ours"}
+    write(folder, profile.replace("[snmp.signals.oper_up]", "[snmp.signals.oper_upp]"), "ours.toml")
+    write(folder, "title", "more.toml")
+    more, ours = mistakes(tmp_path, text)
+    assert more.startswith(f"poll.profiles_dir: {folder}/more.toml: no valid TOML: ")
+    assert ours.startswith(f"poll.profiles_dir: {folder}/ours.toml: snmp.signals.oper_upp: not ")
+    (line,) = mistakes(tmp_path, '[poll]\nprofiles_dir = "gone"\n')
+    assert line.startswith(f"poll.profiles_dir: {tmp_path}/gone: cannot look for profiles: No ")
 
 
 @pytest.mark.parametrize(
