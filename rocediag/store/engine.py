@@ -26,6 +26,9 @@ from rocediag.addresses import without_password
 BUSY_SECONDS = 15.0
 """How long a statement waits for another process's transaction; ours last milliseconds."""
 
+WRITER_BUSY_SECONDS = 1.0
+"""The same for the daemon: it tries again by itself, and must end soon when it is told to."""
+
 DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+psycopg"}
 
 ADVICE = {
@@ -132,7 +135,8 @@ def _sqlite(path: Path, access: Access) -> AsyncEngine:
     pool: dict[str, Any] = (
         {"poolclass": NullPool} if reading else {"pool_size": 1, "max_overflow": 0}
     )
-    engine = create_async_engine(url, connect_args={"timeout": BUSY_SECONDS}, **pool)
+    busy = WRITER_BUSY_SECONDS if access is Access.WRITE else BUSY_SECONDS
+    engine = create_async_engine(url, connect_args={"timeout": busy}, **pool)
 
     def choose(_dialect: Any, _record: Any, arguments: list[Any], _options: Any) -> None:
         if reading and not Path(f"{path}-wal").exists():

@@ -6,11 +6,12 @@ import logging
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -200,6 +201,21 @@ def test_a_store_that_is_deleted_is_made_anew_with_what_is_open(host: Host) -> N
         (again,) = until(lambda: host.ask("/api/v1/findings")["findings"])
         assert again["id"] == finding["id"]
         until(lambda: "rocediag_store_renewed_total 1.0" in host.ask("/metrics"))
+
+
+def test_it_ends_soon_though_somebody_holds_the_store_and_tells_what_is_lost(host: Host) -> None:
+    with serving(host) as process:
+        until(lambda: host.ask("/readyz") == "ready\n")
+        with closing(sqlite3.connect(host.tree.base / "findings.db")) as other:
+            other.execute("BEGIN IMMEDIATE")
+            host.sicken()
+            until(host.findings)
+            process.terminate()
+            _, err = process.communicate(timeout=10)
+    assert process.returncode == 0
+    last = err.splitlines()[-1]
+    assert "findings lost, never saved: 1: store sqlite:" in last
+    assert "database is locked: another process holds it" in last
 
 
 def test_a_dead_switch_does_not_end_the_daemon_and_costs_only_itself(host: Host) -> None:
