@@ -8,11 +8,13 @@ import logging
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
 from collector import ethtool, hostfacts, sysfs
+from collector.aside import aside
 from collector.hostcolumns import Cell, Entry, Readings, Sheet, load_driver, make_columns
 from collector.metrics import CollectorMetrics
 from collector.pace import Pace
@@ -203,8 +205,10 @@ class HostSource:
         slow = at >= due
         if slow:
             self._slow_at = at
-        read = asyncio.to_thread(self._reader.read, at, slow=slow)
-        return asyncio.create_task(read, name=f"read {self.device}")
+        name = f"read {self.device}"
+        return asyncio.create_task(
+            aside(partial(self._reader.read, at, slow=slow), name), name=name
+        )
 
     def _take(self, reading: HostReading, sink: Sink) -> None:
         for reason, count in reading.dropped.items():

@@ -7,7 +7,6 @@ file, the key's path, what was expected, and the nearest thing that exists.
 """
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -17,7 +16,7 @@ from typing import Literal
 
 import msgspec
 
-from collector.strict import build, nearest
+from collector.strict import build, nearest, toml
 from roce.errors import ConfigError
 from roce.signals import SIGNALS, Scope
 
@@ -174,15 +173,21 @@ def load_profiles(extra_dir: Path | None = None) -> Mapping[str, Profile]:
     """Load every platform: those that come with us, then those of ``extra_dir``.
 
     Raises:
-        ConfigError: a file cannot be read, or says what isn't understood.
+        ConfigError: files cannot be read, or say what isn't understood; a line for each.
     """
     profiles: dict[str, Profile] = {}
+    wrong: list[str] = []
     for folder in (files("collector") / "profiles", extra_dir):
         if folder is None:
             continue
         for file in _toml_files(folder):
             name = file.name.removesuffix(".toml")
-            profiles[name] = parse_profile(name, _read(file), str(file))
+            try:
+                profiles[name] = parse_profile(name, _read(file), str(file))
+            except ConfigError as error:
+                wrong.append(str(error))
+    if wrong:
+        raise ConfigError("\n".join(wrong))
     return MappingProxyType(profiles)
 
 
@@ -193,8 +198,8 @@ def parse_profile(name: str, text: str, where: str) -> Profile:
         ConfigError: it is no TOML, or says what isn't understood.
     """
     try:
-        raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        raw = toml(text)
+    except ValueError as error:
         raise ConfigError(f"{where}: no valid TOML: {error}") from None
     if "name" in raw:
         raise ConfigError(f"{where}: name: not a key here; the file's name is the platform's name")

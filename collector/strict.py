@@ -1,6 +1,7 @@
 """Builds structs from what people wrote, so that each error names the file and the key's path."""
 
 import re
+import tomllib
 from collections.abc import Iterable
 from difflib import get_close_matches
 from types import UnionType
@@ -13,6 +14,22 @@ from roce.errors import ConfigError
 S = TypeVar("S", bound=msgspec.Struct)
 
 _AT = re.compile(r" - at `(?:key in )?\$(.*)`$")
+
+
+def toml(text: str) -> dict[str, Any]:
+    """Read TOML.
+
+    Raises:
+        ValueError: it is none; the text says why.
+    """
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    except ValueError:
+        raise ValueError("a number or a date in it is out of range") from None
 
 
 def build(kind: type[S], raw: object, where: str) -> S:

@@ -1,9 +1,7 @@
 """The configuration: strict TOML, every mistake named with its file, its key and a way out."""
 
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -14,7 +12,8 @@ from alerts import sink
 from alerts.sink import SinkConfig
 from analyzers.around import Maintenance
 from analyzers.rule import Judgement, discover
-from collector.strict import nearest
+from collector.profile import load_profiles
+from collector.strict import nearest, toml
 from roce.errors import ConfigError
 from roce.model import Link, Site
 from rocediag import inventory
@@ -41,6 +40,11 @@ class Config:
     http: Http
     alerts: Mapping[str, SinkConfig]
 
+    @property
+    def profiles_dir(self) -> Path | None:
+        """Where the operator's own profiles are."""
+        return _profiles_dir(self.path.parent, self.poll)
+
 
 def load(path: Path) -> Config:
     """Read a configuration with all that it includes.
@@ -54,7 +58,8 @@ def load(path: Path) -> Config:
         wrong += [Mistake(file, fault.path, fault.text) for fault in faults(tree, File)]
     poll = _section(parts, "poll", Poll, wrong)
     groups = {name: table for _, name, table in _tables(parts, "groups", wrong)}
-    targets, mistakes = inventory.devices(_entries(parts, "device"), groups, platforms())
+    known = _platforms(path.parent, poll, parts, wrong)
+    targets, mistakes = inventory.devices(_entries(parts, "device"), groups, known)
     wrong += mistakes
     names = [name for entry in _entries(parts, "device") if (name := entry.name) is not None]
     links, mistakes = inventory.links(_entries(parts, "link"), names)
@@ -73,16 +78,27 @@ def load(path: Path) -> Config:
         http=_section(parts, "http", Http, wrong),
         alerts=_sinks(parts, wrong),
     )
-    wrong += _doubts(config)
+    wrong += _doubts(config, parts)
     if wrong:
         raise ConfigError("\n".join(dict.fromkeys(map(str, wrong))))
     return config
 
 
-def platforms() -> list[str]:
-    """Give the names of the platforms that there is a profile for."""
-    names = (Path(item.name) for item in files("collector.profiles").iterdir())
-    return sorted(name.stem for name in names if name.suffix == ".toml")
+def _profiles_dir(folder: Path, poll: Poll) -> Path | None:
+    return None if poll.profiles_dir is None else folder / poll.profiles_dir
+
+
+def _platforms(folder: Path, poll: Poll, parts: Sequence[_Part], wrong: list[Mistake]) -> list[str]:
+    """Give the names of the platforms that there is a profile for, ours and the operator's."""
+    own = _profiles_dir(folder, poll)
+    try:
+        return sorted(load_profiles(own))
+    except ConfigError as error:
+        at = holder(parts, "poll") or folder
+        wrong += [Mistake(at, "poll.profiles_dir", line) for line in str(error).splitlines()]
+        # What is wrong with a profile is not wrong with its devices.
+        found = () if own is None else own.glob("*.toml")
+        return sorted({*load_profiles(), *(file.stem for file in found)})
 
 
 def parse_listen(text: str) -> tuple[str, int]:
@@ -107,12 +123,12 @@ def _parts(path: Path, seen: list[Path], wrong: list[Mistake]) -> Iterator[_Part
     """Read a file, then those it includes."""
     seen.append(path.resolve())
     try:
-        tree = tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        wrong.append(Mistake(path, "", f"is no valid TOML: {error}"))
-        return
+        tree = toml(path.read_text(encoding="utf-8"))
     except UnicodeDecodeError as error:
         wrong.append(Mistake(path, "", f"is not UTF-8 at byte {error.start}"))
+        return
+    except ValueError as error:
+        wrong.append(Mistake(path, "", f"is no valid TOML: {error}"))
         return
     except OSError as error:
         wrong.append(Mistake(path, "", f"cannot be read: {error.strerror}"))
@@ -120,8 +136,14 @@ def _parts(path: Path, seen: list[Path], wrong: list[Mistake]) -> Iterator[_Part
     yield path, tree
     include = tree.get("include", [])
     for index, text in enumerate(include if isinstance(include, list) else []):
-        for file in _matching(path.parent, text) if isinstance(text, str) else ():
-            if file.resolve() in seen:
+        try:
+            files_ = _matching(path.parent, text) if isinstance(text, str) else []
+            places = [file.resolve() for file in files_]
+        except (OSError, RuntimeError, ValueError) as error:
+            wrong.append(Mistake(path, f"include[{index}]", f"names no file: {error}"))
+            continue
+        for file, place in zip(files_, places, strict=True):
+            if place in seen:
                 again = f"{file} is included already; a file has one place, and none holds itself"
                 wrong.append(Mistake(path, f"include[{index}]", again))
             else:
@@ -213,7 +235,7 @@ def _sinks(parts: Sequence[_Part], wrong: list[Mistake]) -> dict[str, SinkConfig
     for file, name, table in _tables(parts, "alerts", wrong):
         path = f"alerts.{name}"
         kind = table.get("sink", name) if isinstance(table, Mapping) else name
-        if kind not in kinds:
+        if not isinstance(kind, str) or kind not in kinds:
             text = f"the kind {kind!r} is {nearest(str(kind), kinds)}"
             wrong.append(Mistake(file, f"{path}.sink", text))
         elif (receiver := _checked(file, path, table, kinds[kind], wrong)) is not None:
@@ -233,12 +255,23 @@ def _seen_from(folder: Path, table: SinkConfig) -> SinkConfig:
     return msgspec.structs.replace(table, **files_)
 
 
-def _doubts(config: Config) -> Iterator[Mistake]:
+def holder(parts: Sequence[_Part], *keys: str) -> Path | None:
+    """Give the file in which a table stands, by its key, or its key and name."""
+    for file, tree in parts:
+        table: Any = tree
+        for key in keys:
+            table = table.get(key) if isinstance(table, Mapping) else None
+        if table is not None:
+            return file
+    return None
+
+
+def _doubts(config: Config, parts: Sequence[_Part]) -> Iterator[Mistake]:
     """Give what makes no sense although its shape is right."""
     site, poll = config.site, config.poll
 
     def mistake(key: str, text: str) -> Mistake:
-        return Mistake(config.path, key, text)
+        return Mistake(holder(parts, key.partition(".")[0]) or config.path, key, text)
 
     if any(not 0 <= p <= 7 for p in site.lossless) or len(set(site.lossless)) < len(site.lossless):
         yield mistake("fabric.lossless", "expected different priorities from 0 to 7")
@@ -255,9 +288,18 @@ def _doubts(config: Config) -> Iterator[Mistake]:
         parse_listen(config.http.listen)
     except ValueError as error:
         yield mistake("http.listen", str(error))
-    address = urlsplit(config.store.url)
+    if (doubt := _store_doubt(config.store.url)) is not None:
+        yield mistake("store.url", doubt)
+
+
+def _store_doubt(url: str) -> str | None:
+    """Say what is wrong with the store's address, without repeating it."""
+    try:
+        address = urlsplit(url)
+    except ValueError:
+        address = urlsplit("")
     if address.password is not None:
-        text = "holds a password: put the address into a file, and name that as store.url_file"
-        yield mistake("store.url", text)
-    elif address.scheme.partition("+")[0] not in {"sqlite", "postgresql"}:
-        yield mistake("store.url", "expected sqlite:///FILE or postgresql://HOST/NAME")
+        return "holds a password: put the address into a file, and name that as store.url_file"
+    if address.scheme.partition("+")[0] not in {"sqlite", "postgresql"}:
+        return "expected sqlite:///FILE or postgresql://HOST/NAME"
+    return None

@@ -71,12 +71,22 @@ def _leaf(value: Any, kind: Any, path: str) -> Iterator[Fault]:
         given = repr(value) if isinstance(value, str | int) else _named(value)
         yield Fault(path, f"expected one of {', '.join(choices)}; got {given}")
         return
+    if any("\0" in text for text in _texts(value)):
+        yield Fault(path, "holds a NUL character, which no name and no path can")
+        return
     try:
         msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         text, _, where = str(error).partition(" - at ")
         text = text.replace("`", "")
         yield Fault(path + where.strip("`").removeprefix("$"), text[0].lower() + text[1:])
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Give a text, or those of a list."""
+    return (
+        each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str)
+    )
 
 
 def _choices(kind: Any) -> list[str]:

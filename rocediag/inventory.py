@@ -6,6 +6,7 @@ nowhere and a port in two cables are mistakes of the whole list, which no entry 
 
 import ipaddress
 import re
+import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -228,6 +229,8 @@ def _doubts(
     if device.address is not None and not is_address(device.address):
         text = f"expected an IP address or a host name, got {device.address!r}"
         yield "address", f"{text} (a port goes to snmp.port)"
+    elif device.address is not None and (why := _scope_doubt(device.address)) is not None:
+        yield "address", why
     asked = device.role != "host" or device.snmp is not None
     if device.platform is not None and asked and device.platform not in platforms:
         yield "platform", f"{device.platform!r} is {nearest(device.platform, platforms)}"
@@ -252,6 +255,17 @@ def _snmp_doubts(snmp: Snmp) -> Iterator[tuple[str, str]]:
         for key in ("user", "auth", "auth_password_file", "priv", "priv_password_file"):
             if getattr(snmp, key) is not None:
                 yield f"snmp.{key}", 'is for version 3: say version = "3"'
+
+
+def _scope_doubt(address: str) -> str | None:
+    """Say why the scope of a link-local address is of no use here, if it is."""
+    _, sign, scope = address.partition("%")
+    try:
+        if sign and not scope.isdecimal():
+            socket.if_nametoindex(scope)
+    except OSError:
+        return f"{address!r}: there is no interface {scope!r} here"
+    return None
 
 
 def is_address(text: str) -> bool:

@@ -6,7 +6,7 @@ cannot be written now is kept, the newest form of each finding, until it can.
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
@@ -25,10 +25,19 @@ GRACE_SECONDS = 3.0
 
 
 class Keeper:
-    """Writes findings and the daemon's sign of life."""
+    """Writes findings and the daemon's sign of life.
 
-    def __init__(self, store: Store, registry: CollectorRegistry) -> None:
+    ``standing`` gives the open findings, for a store that lost them.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        registry: CollectorRegistry,
+        standing: Callable[[], Iterable[Finding]] = tuple,
+    ) -> None:
         self._store = store
+        self._standing = standing
         self._waiting: dict[str, Finding] = {}
         self._writing: dict[str, Finding] = {}
         self._state: DaemonState | None = None
@@ -43,6 +52,11 @@ class Keeper:
         self._dropped = Counter(
             "rocediag_store_dropped",
             "findings never written since too many waited for the store",
+            registry=registry,
+        )
+        self._renewed = Counter(
+            "rocediag_store_renewed",
+            "times that the store's file was gone, and was made anew",
             registry=registry,
         )
         self._unsaved = Gauge(
@@ -78,10 +92,17 @@ class Keeper:
         taken, self._waiting = self._waiting, {}
         self._writing = taken
         try:
+            if await self._store.renew():
+                self._renewed.inc()
+                log.warning(
+                    "the file of %s was gone: made anew with what is open", self._store.shown
+                )
+                taken = {finding.id: finding for finding in self._standing()} | taken
+                self._writing = taken
             await self._store.save(taken.values())
+            taken = {}
             if self._state is not None:
                 await self._store.beat(self._state)
-            taken = {}
         except StoreError as error:
             self._failed.inc()
             if self.trouble is None:
@@ -99,9 +120,11 @@ class Keeper:
         return True
 
     async def close(self) -> None:
-        """Write what still waits, if that goes quickly."""
+        """Write what still waits, if that goes quickly; say what is lost."""
         try:
             async with asyncio.timeout(GRACE_SECONDS):
                 await self.write()
         except TimeoutError:
-            log.warning("the findings store takes too long; what changed last is not in it")
+            self.trouble = f"store {self._store.shown}: writing takes above {GRACE_SECONDS:g} s"
+        if self._waiting:
+            log.error("findings lost, never saved: %d: %s", len(self._waiting), self.trouble)

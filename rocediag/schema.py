@@ -116,7 +116,7 @@ class LinkEntry(Section, frozen=True, kw_only=True):
 
 
 class Poll(Section, frozen=True, kw_only=True):
-    """Table ``[poll]``: how often and how patiently devices are asked."""
+    """Table ``[poll]``: how often and how patiently devices are asked, and for what."""
 
     interval_seconds: Annotated[float, Meta(ge=0.1, le=3600)] = 10.0
     """Time between two polls of the signals that rules need most."""
@@ -128,13 +128,15 @@ class Poll(Section, frozen=True, kw_only=True):
     """Tries after the first."""
     window_samples: Annotated[int, Meta(ge=2, le=32)] = 10
     """Samples that a rule looks back on."""
+    profiles_dir: str | None = None
+    """Folder with profiles of your own, a file NAME.toml a platform."""
 
 
 class StoreTable(Section, frozen=True, kw_only=True):
     """Table ``[store]``: where findings are kept."""
 
     url: str = "sqlite:////var/lib/rocediag/findings.db"
-    """Address of the database, without a password in it."""
+    """Address of the database, without a password; a relative file is seen from this one."""
     url_file: str | None = None
     """File with the address, where that holds a password."""
 

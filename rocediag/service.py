@@ -58,7 +58,7 @@ async def run(config: Config, environ: Mapping[str, str]) -> None:
     notifier = Notifier(environ)
     raise_descriptors()
     secrets = Secrets(config.path.parent, environ)
-    profiles, who = load_profiles(), identities(config, secrets)
+    profiles, who = load_profiles(config.profiles_dir), identities(config, secrets)
     url = store_address(config, secrets)
     await upgrade(url)
     disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -118,7 +118,7 @@ class Service:
         self._patience = Patience(window_samples=config.poll.window_samples)
         self._interval = config.poll.interval_seconds
         self._store = store
-        self._keeper = Keeper(store, registry)
+        self._keeper = Keeper(store, registry, self.open_findings)
         self._dispatcher = dispatcher
         self._client = client
         self._judge = Judge(
@@ -167,8 +167,12 @@ class Service:
                 task.cancel()
 
     async def close(self) -> None:
-        """Write what still waits, and when we last lived."""
-        self._keeper.offer([], self._state(time.time()))
+        """Write what still waits, and when we last lived.
+
+        Who judged nothing, since the start failed, leaves the last word of the one before.
+        """
+        if self._verdict is not None:
+            self._keeper.offer([], self._state(time.time()))
         await self._keeper.close()
 
     async def _reading(self, source: Source) -> None:

@@ -5,10 +5,12 @@ import ipaddress
 import logging
 import socket
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from alerts.dispatch import backoff
+from collector.aside import aside
 from collector.host import HostSource
 from collector.metrics import CollectorMetrics
 from collector.profile import Profile
@@ -19,13 +21,17 @@ from collector.snmp.source import SnmpSource
 from collector.snmp.usm import Community, Security, User
 from collector.source import Sink, Source
 from roce.errors import ConfigError
-from roce.model import Device
+from roce.model import Batch, Device, Facts
+from rocediag.addresses import seen_from
 from rocediag.config import Config
 from rocediag.inventory import Target
 from rocediag.schema import Snmp, Version
 from rocediag.secrets import Secrets
 
 log = logging.getLogger(__name__)
+
+SILENT_SECONDS = 300.0
+"""A device that gave nothing for so long may have another address by now."""
 
 
 def devices(config: Config, profiles: Mapping[str, Profile]) -> list[Device]:
@@ -72,13 +78,16 @@ def security(snmp: Snmp, secrets: Secrets) -> Security:
 def store_address(config: Config, secrets: Secrets) -> str:
     """Give the address of the findings store, with its password if it has one.
 
+    A relative file is seen from the configuration's folder.
+
     Raises:
         ConfigError: the file that holds it cannot be read.
     """
-    if config.store.url_file is None:
-        return config.store.url
-    secret = secrets.read(config.store.url_file, "store_url")
-    return config.store.url if secret is None else secret.reveal().decode(errors="replace")
+    url, file = config.store.url, config.store.url_file
+    secret = None if file is None else secrets.read(file, "store_url")
+    if secret is not None:
+        url = secret.reveal().decode(errors="replace")
+    return seen_from(config.path.parent, url)
 
 
 def sources(
@@ -123,11 +132,21 @@ def _by_snmp(address: str, *, port: int, who: Security, **rest: Any) -> Source:
     return SnmpSource(agent=Agent((address, port), who), **rest)
 
 
+def look_up(name: str) -> str:
+    """Give the address of a host name; it blocks, perhaps for long.
+
+    Raises:
+        OSError: there is none, or nobody who could tell.
+    """
+    return str(socket.getaddrinfo(name, None, type=socket.SOCK_DGRAM)[0][4][0])
+
+
 class Named:
     """A source whose device is configured by host name: it begins once the name is known.
 
-    A name that does not resolve is the device's failure, not the daemon's. ``pause`` gives the
-    seconds to wait after so many failures.
+    A name that does not resolve is the device's failure, not the daemon's. Where the device is
+    silent for ``silent_seconds`` it may have moved, and its name is looked up again. ``look``
+    gives a name's address, and may block; ``pause`` the seconds to wait after so many failures.
     """
 
     def __init__(
@@ -137,12 +156,17 @@ class Named:
         make: Callable[[str], Source],
         metrics: CollectorMetrics,
         pause: Callable[[int], float] = lambda failures: backoff(failures, 1.0),
+        look: Callable[[str], str] = look_up,
+        silent_seconds: float | None = None,
     ) -> None:
         self._about = device
         self._name = name
         self._make = make
         self._metrics = metrics
         self._pause = pause
+        self._look = look
+        # Three polls may fail; of a slow one that takes longer.
+        self._silent_seconds = silent_seconds or max(SILENT_SECONDS, 3 * device.interval_seconds)
 
     @property
     def device(self) -> str:
@@ -150,17 +174,50 @@ class Named:
         return self._about.name
 
     async def run(self, sink: Sink) -> None:
-        """Resolve, then read until cancelled."""
-        source = self._make(await self._resolve())
-        await source.run(sink)
+        """Resolve, then read until cancelled, wherever the name leads."""
+        address: str | None = await self._resolve()
+        while address is not None:
+            address = await self._read(address, sink)
+
+    async def _read(self, address: str, sink: Sink) -> str | None:
+        """Read until the device is silent and its name has another address; give that."""
+        clock = asyncio.get_running_loop().time
+        heard_at = clock()
+
+        def take(told: Batch | Facts) -> None:
+            nonlocal heard_at
+            heard_at = clock()
+            sink(told)
+
+        reading = asyncio.create_task(self._make(address).run(take), name=f"read {self.device}")
+        try:
+            while not (await asyncio.wait({reading}, timeout=self._silent_seconds))[0]:
+                if clock() - heard_at < self._silent_seconds:
+                    continue
+                with suppress(OSError):
+                    found = await self._looked_up()
+                    if found != address:
+                        where = f"{self._name} is {found} now, and no longer {address}"
+                        log.info("%s: %s", self.device, where)
+                        return found
+            return reading.result()
+        finally:
+            reading.cancel()
+            await asyncio.wait({reading})
+
+    async def _looked_up(self) -> str:
+        try:
+            return await aside(partial(self._look, self._name), f"look up {self._name}")
+        except OSError:
+            self._metrics.polls.labels(self.device, "snmp", "unresolved").inc()
+            raise
 
     async def _resolve(self) -> str:
-        loop, failures = asyncio.get_running_loop(), 0
+        failures = 0
         while True:
             try:
-                found = await loop.getaddrinfo(self._name, None, type=socket.SOCK_DGRAM)
+                found = await self._looked_up()
             except OSError as error:
-                self._metrics.polls.labels(self.device, "snmp", "unresolved").inc()
                 if failures == 0:
                     log.warning("%s: cannot resolve %s: %s", self.device, self._name, error)
                 failures += 1
@@ -168,7 +225,7 @@ class Named:
                 continue
             if failures:
                 log.info("%s: %s resolves again", self.device, self._name)
-            return str(found[0][4][0])
+            return found
 
 
 def _device(config: Config, target: Target, profiles: Mapping[str, Profile]) -> Device:

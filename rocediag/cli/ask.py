@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.client import HTTPException
@@ -14,8 +13,9 @@ from urllib.request import OpenerDirector, ProxyHandler, build_opener
 
 import msgspec
 
+from collector.strict import toml
 from roce.errors import ConfigError, DataError, Unreachable
-from rocediag.addresses import without_password
+from rocediag.addresses import seen_from, without_password
 from rocediag.cli import options
 from rocediag.cli.view import RulesView, StatusView
 
@@ -35,7 +35,12 @@ class Daemon:
     """The daemon's HTTP interface."""
 
     def __init__(self, url: str) -> None:
-        if urlsplit(url).scheme not in {"http", "https"}:
+        try:
+            parts = urlsplit(url)
+            usable = parts.scheme in {"http", "https"} and parts.port != 0
+        except ValueError:
+            usable = False
+        if not usable:
             raise ConfigError(
                 f"{without_password(url)}: not an address of the daemon: expected http://HOST:PORT"
             )
@@ -160,9 +165,9 @@ def configured_store() -> str:
     path = config_path()
     default = "sqlite:////var/lib/rocediag/findings.db"
     try:
-        tree: Any = tomllib.loads(path.read_text(encoding="utf-8"))
+        tree = toml(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return default
     store = tree.get("store")
     url = store.get("url") if isinstance(store, dict) else None
-    return url if isinstance(url, str) else default
+    return seen_from(path.parent, url) if isinstance(url, str) else default

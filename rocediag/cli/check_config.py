@@ -1,6 +1,8 @@
 """`rocediag check-config`: whether the daemon would take a configuration."""
 
 import os
+import ssl
+from collections.abc import Iterator
 from importlib.resources import files
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +13,7 @@ from rocediag.cli import options
 
 if TYPE_CHECKING:
     from rocediag.config import Config
+    from rocediag.secrets import Secrets
 
 
 def check_config(
@@ -27,42 +30,70 @@ def check_config(
     from rocediag.config import load
 
     loaded = load(config)
-    for note in check_secrets(loaded):
+    for note in check_files(loaded):
         print(f"{config}: {note}")
     print(f"{config}: fine; devices: {len(loaded.targets)}, links: {len(loaded.links)}")
 
 
-def check_secrets(config: "Config") -> list[str]:
-    """Read every secret that can be read from here; say which could not be checked.
+def check_files(config: "Config") -> list[str]:
+    """Read every file that is named and can be read from here; say which could not be checked.
 
     Raises:
-        ConfigError: a file of a secret cannot be used; a line for each.
+        ConfigError: a file cannot be used; a line for each.
     """
     from rocediag.secrets import CREDENTIALS, Secrets
 
     secrets = Secrets(config.path.parent, os.environ)
     wrong: list[str] = []
     notes: list[str] = []
-    for target in config.targets:
-        keys = ("community_file", "auth_password_file", "priv_password_file")
-        for key in keys if target.snmp is not None else ():
-            file = getattr(target.snmp, key)
-            if file is None:
-                continue
-            where = f"{target.where}.snmp.{key} ({target.name})"
-            if file.startswith(f"${CREDENTIALS}/") and CREDENTIALS not in os.environ:
-                notes.append(f"{target.name}: {file} is there only for the service: not checked")
-                continue
-            try:
-                secrets.read(file, key)
-            except ConfigError as error:
-                if isinstance(error.__cause__, PermissionError):
-                    notes.append(f"{target.name}: no permission to read {file}: not checked")
-                else:
-                    wrong.append(f"{where}: {error}")
+    for whose, where, key, file in _named(config):
+        if file.startswith(f"${CREDENTIALS}/") and CREDENTIALS not in os.environ:
+            notes.append(f"{whose}: {file} is there only for the service: not checked")
+            continue
+        try:
+            _look(secrets, key, file)
+        except ConfigError as error:
+            if isinstance(error.__cause__, PermissionError):
+                notes.append(f"{whose}: no permission to read {file}: not checked")
+            else:
+                wrong.append(f"{where}: {error}")
     if wrong:
         raise ConfigError("\n".join(wrong))
     return notes
+
+
+def _named(config: "Config") -> Iterator[tuple[str, str, str, str]]:
+    """Give the files that are named: whose each is, where it is named, by which key, and it."""
+    from rocediag.config import holder, trees
+
+    parts, _ = trees(config.path)
+    for target in config.targets:
+        for key in ("community_file", "auth_password_file", "priv_password_file"):
+            if target.snmp is not None and (file := getattr(target.snmp, key)) is not None:
+                yield target.name, f"{target.where}.snmp.{key} ({target.name})", key, file
+    if (file := config.store.url_file) is not None:
+        yield "store", f"{holder(parts, 'store')}: store.url_file", "url_file", file
+    for name, sink in config.alerts.items():
+        for key in sink.__struct_fields__ if sink.enabled else ():
+            if key.endswith("_file") and (file := getattr(sink, key)) is not None:
+                at = f"alerts.{name}"
+                yield at, f"{holder(parts, 'alerts', name)}: {at}.{key}", key, file
+
+
+def _look(secrets: "Secrets", key: str, file: str) -> None:
+    """Look at a file as the daemon will.
+
+    Raises:
+        ConfigError: it cannot be used.
+    """
+    if key != "ca_file":
+        secrets.read(file, key)
+        return
+    path = secrets.path(file)
+    try:
+        ssl.create_default_context(cafile=path)
+    except OSError as error:
+        raise ConfigError(f"{path}: no certificates can be read: {error.strerror}") from error
 
 
 def example_text() -> str:

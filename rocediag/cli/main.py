@@ -4,6 +4,7 @@ import os
 import sys
 import traceback
 from importlib.metadata import version
+from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
@@ -85,6 +86,11 @@ def _root(
 
 def main() -> NoReturn:
     """Run a command; whatever goes wrong becomes one line and an exit code."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            # It was closed, and the next file to be opened would be in its place.
+            nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - lasts as we do
+            setattr(sys, name, nowhere)
     arguments = [word for word in sys.argv[1:] if word != "--debug"]
     debug = len(arguments) < len(sys.argv) - 1
     try:

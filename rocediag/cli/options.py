@@ -26,4 +26,7 @@ ConfigPath = Annotated[
 ]
 LabDir = Annotated[Path | None, typer.Option("--dir", help="The folder of the lab.", metavar="DIR")]
 
+YEAR = 366 * 86400
+"""Seconds: longer than anybody waits, and within what every clock can count."""
+
 CONFIG = Path("/etc/rocediag/rocediag.toml")

@@ -15,7 +15,8 @@ from rocediag.cli import ask, options
 def record(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="New folder for the capture.")],
     seconds: Annotated[
-        float | None, typer.Option("--seconds", min=0.1, help="How long; else until Ctrl-C.")
+        float | None,
+        typer.Option("--seconds", min=0.1, max=options.YEAR, help="How long; else until Ctrl-C."),
     ] = None,
     most_bytes: Annotated[
         int, typer.Option("--max-bytes", min=1, help="About how large it may become.")

@@ -21,8 +21,13 @@ def console() -> "Console":
     """Give the terminal; elsewhere 80 columns, no colour."""
     from rich.console import Console
 
+    class Terminal(Console):
+        def on_broken_pipe(self) -> None:
+            # It would exit with 1, which is a verdict of ours.
+            raise BrokenPipeError
+
     width = None if sys.stdout.isatty() else 80
-    return Console(markup=False, highlight=False, emoji=False, width=width)
+    return Terminal(markup=False, highlight=False, emoji=False, width=width)
 
 
 def verdict(out: "Console", name: str, line: str) -> None:

@@ -25,7 +25,8 @@ def top(
     by: Annotated[By, typer.Option("--by", help="What stands out.")] = By.HELD,
     limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="Rows.")] = 20,
     seconds: Annotated[
-        float, typer.Option("--seconds", min=0.5, help="Time between two looks.")
+        float,
+        typer.Option("--seconds", min=0.5, max=options.YEAR, help="Time between two looks."),
     ] = 2.0,
     url: options.Url = options.URL,
     json: options.Json = False,

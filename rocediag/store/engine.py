@@ -26,6 +26,9 @@ from rocediag.addresses import without_password
 BUSY_SECONDS = 15.0
 """How long a statement waits for another process's transaction; ours last milliseconds."""
 
+WRITER_BUSY_SECONDS = 1.0
+"""The same for the daemon: it tries again by itself, and must end soon when it is told to."""
+
 DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+psycopg"}
 
 ADVICE = {
@@ -75,9 +78,17 @@ class Address:
             raise StoreError(f"store {shown}: use sqlite or postgresql, not {backend}")
         if backend != "sqlite":
             return cls(url.set(drivername=DRIVERS[backend]), shown, None)
-        if url.host or not url.database or url.database == ":memory:":
+        if url.host or not url.database or url.database == ":memory:" or "\0" in url.database:
             raise StoreError(f"store {shown}: name a file, as in sqlite:////path/to/findings.db")
         return cls(url, shown, Path(url.database).absolute())
+
+    def identity(self) -> tuple[int, int] | None:
+        """Give what tells its file from any other; None where there is none, or no such file."""
+        try:
+            found = None if self.path is None else self.path.stat()
+        except OSError:
+            return None
+        return None if found is None else (found.st_dev, found.st_ino)
 
     def engine(self, access: Access) -> AsyncEngine:
         """Make the engine; nothing is connected yet.
@@ -124,7 +135,8 @@ def _sqlite(path: Path, access: Access) -> AsyncEngine:
     pool: dict[str, Any] = (
         {"poolclass": NullPool} if reading else {"pool_size": 1, "max_overflow": 0}
     )
-    engine = create_async_engine(url, connect_args={"timeout": BUSY_SECONDS}, **pool)
+    busy = WRITER_BUSY_SECONDS if access is Access.WRITE else BUSY_SECONDS
+    engine = create_async_engine(url, connect_args={"timeout": busy}, **pool)
 
     def choose(_dialect: Any, _record: Any, arguments: list[Any], _options: Any) -> None:
         if reading and not Path(f"{path}-wal").exists():

@@ -1,10 +1,11 @@
 """Reading and writing findings and the daemon's sign of life."""
 
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import msgspec
 from sqlalchemy import bindparam, delete, insert, select, update
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from roce.errors import StoreError
@@ -22,22 +23,39 @@ from rocediag.store.rows import (
     settle,
 )
 from rocediag.store.schema import DAEMON, FINDINGS
-from rocediag.store.upgrade import fault
+from rocediag.store.upgrade import fault, make
 
 
 class Store:
     """An open findings store.
 
     ``corrupt`` counts rows passed over since they could not be read, ``refused`` findings not
-    written since they could not have been read back. Every method raises StoreError where the
-    store cannot be reached.
+    written since they could not have been read back; ``shown`` is its address without secrets.
+    Every method raises StoreError where the store cannot be reached.
     """
 
     def __init__(self, engine: AsyncEngine, address: Address) -> None:
         self.corrupt = 0
         self.refused = 0
+        self.shown = address.shown
         self._engine = engine
         self._address = address
+        self._identity = address.identity()
+
+    async def renew(self) -> bool:
+        """Make it anew where its file is gone, or is another by now; say whether that was so.
+
+        SQLite goes on writing to a file that was deleted, where nobody will ever read it.
+        """
+        if self._address.identity() == self._identity:
+            return False
+        with suppress(SQLAlchemyError):
+            # The one connection there is, unless it is gone as well.
+            async with self._engine.connect() as connection:
+                await connection.invalidate()
+        await make(self._address)
+        self._identity = self._address.identity()
+        return True
 
     async def save(self, findings: Iterable[Finding]) -> None:
         """Write findings as they are now, by id, all or none; writing twice changes nothing.

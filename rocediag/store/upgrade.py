@@ -45,7 +45,11 @@ async def upgrade(url: str) -> None:
     Raises:
         StoreError: It cannot be reached or written, or a newer rocediag wrote it.
     """
-    address = Address.parse(url)
+    await make(Address.parse(url))
+
+
+async def make(address: Address) -> None:
+    """Do what `upgrade` does, where the address is known already."""
     engine = address.engine(Access.CREATE)
     try:
         with address.errors("upgrade it"):

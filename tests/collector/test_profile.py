@@ -177,6 +177,7 @@ def test_a_platform_need_not_be_asked_by_snmp() -> None:
         ('"ifName"', '"ifName", name = "x"', 'snmp.ports.names[0]: name must hold "{}" once'),
         ('"ifName"', '"ifName", offset = 1', "snmp.ports.names[0]: offset goes with column"),
         ("[snmp]", "[snmp", "mine.toml: no valid TOML"),
+        ("[snmp]", f"x = {'[' * 9999}", "mine.toml: no valid TOML: it is nested too deeply"),
     ],
 )
 def test_an_error_names_the_file_the_key_and_what_was_expected(

@@ -1,6 +1,8 @@
+from pathlib import Path
+
 import pytest
 
-from rocediag.addresses import without_password
+from rocediag.addresses import seen_from, without_password
 
 
 @pytest.mark.parametrize(
@@ -20,3 +22,18 @@ from rocediag.addresses import without_password
 )
 def test_no_password_is_left_and_the_rest_is(text: str, shown: str) -> None:
     assert without_password(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("url", "seen"),
+    [
+        ("sqlite:///x.db", "sqlite:////etc/a%3Fb/x.db"),
+        ("sqlite+aiosqlite:///sub/x.db?mode=ro", "sqlite+aiosqlite:////etc/a%3Fb/sub/x.db?mode=ro"),
+        ("sqlite:////x.db", "sqlite:////x.db"),
+        ("sqlite:///:memory:", "sqlite:///:memory:"),
+        ("sqlite://", "sqlite://"),
+        ("postgresql:///n", "postgresql:///n"),
+    ],
+)
+def test_a_relative_file_is_seen_from_a_folder(url: str, seen: str) -> None:
+    assert seen_from(Path("/etc/a?b"), url) == seen

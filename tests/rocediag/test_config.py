@@ -1,13 +1,15 @@
 from datetime import UTC, datetime, time
+from importlib.resources import files
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from collector.profile import load_profiles
 from collector.snmp.usm import Auth
 from roce.errors import ConfigError
 from roce.model import End, Link, Mode
-from rocediag.config import load, parse_listen, platforms
+from rocediag.config import load, parse_listen
 
 SITE = """
 [[device]]
@@ -263,10 +265,24 @@ def test_snmp_settings_that_do_not_go_together(tmp_path: Path, snmp: str, words:
         ("[http]\nlisten = 9946", "http.listen: expected str, got int"),
         ('[http]\nlisten = "9946"', "http.listen: expected address:port"),
         ('[store]\nurl = "mysql://x"', "store.url: expected sqlite"),
+        ('[store]\nurl = "sqlite://["', "store.url: expected sqlite"),
+        ('[store]\nurl = "sqlite:////a\\u0000b"', "store.url: holds a NUL character"),
+        ('[store]\nurl_file = "a\\u0000b"', "store.url_file: holds a NUL character"),
+        ('[alerts.alertmanager]\nca_file = "\\u0000"', "alertmanager.ca_file: holds a NUL"),
+        ('include = ["a\\u0000b"]', "include: holds a NUL character"),
+        ('include = ["/***"]', "include[0]: names no file: "),
         ('device = "leaf1"', "device: expected array, got str"),
         ("device = [1]", "device[0]: expected a table, got a number"),
         ('[[device]]\nname = "a b"\nrole = "leaf"', "device[0].name: expected str matching"),
         ('[[device]]\nname = "a"', "device[0].role: is missing here and in the group"),
+        (
+            '[[device]]\nname = "a"\nrole = "leaf"\naddress = "fe80::1%nope"',
+            "device[0].address: 'fe80::1%nope': there is no interface 'nope' here",
+        ),
+        (
+            '[[device]]\nname = "a"\nrole = "host"\nsysfs = { root = "\\u0000" }',
+            "device[0].sysfs.root: holds a NUL character",
+        ),
         ('[[device]]\nname = "a"\nrole = "leaf"\nkind = "host"', "device[0].kind: a host cannot"),
         ('[[device]]\nname = "a"\nrole = "leaf"\ngroup = "g"', "device[0].group: group 'g' is"),
         ('[[device]]\nname = "a"\nrole = "leaf"\nplatform = "sonik"', "did you mean sonic?"),
@@ -277,39 +293,14 @@ def test_values_that_make_no_sense(tmp_path: Path, text: str, line: str) -> None
     assert any(line in each for each in found), found
 
 
+@pytest.mark.parametrize("address", ["fe80::1%lo", "fe80::1%1"])
+def test_a_link_local_address_has_the_scope_of_an_interface(tmp_path: Path, address: str) -> None:
+    text = f'[[device]]\nname = "a"\nrole = "leaf"\naddress = "{address}"\n'
+    assert load(write(tmp_path, text)).targets[0].address == address
+
+
 def test_a_dscp_of_ones_own_brings_its_traffic_class(tmp_path: Path) -> None:
     assert load(write(tmp_path, "[fabric]\ndscp = 24\n")).site.traffic_class == 98
-
-
-def test_files_include_others(tmp_path: Path) -> None:
-    (tmp_path / "site.d").mkdir()
-    write(tmp_path, SITE, "site.d/devices.toml")
-    write(tmp_path, '[[link]]\na = "leaf1:Ethernet0"\nb = "gpu01:p"\n', "site.d/links.toml")
-    path = write(tmp_path, 'include = ["site.d/*.toml", "none.d/*.toml"]\n[poll]\nretries = 1\n')
-    config = load(path)
-    assert [target.name for target in config.targets] == ["leaf1", "gpu01"]
-    assert len(config.links) == 1
-    assert config.poll.retries == 1
-
-
-def test_a_mistake_in_an_included_file_names_that_file(tmp_path: Path) -> None:
-    other = write(tmp_path, "[poll]\nretrys = 1\n", "other.toml")
-    with pytest.raises(ConfigError) as caught:
-        load(write(tmp_path, 'include = ["other.toml"]'))
-    assert str(caught.value) == f"{other}: poll.retrys: not known; did you mean retries?"
-
-
-def test_an_include_that_turns_back_on_itself(tmp_path: Path) -> None:
-    write(tmp_path, 'include = ["rocediag.toml"]', "other.toml")
-    (line,) = mistakes(tmp_path, 'include = ["other.toml"]')
-    assert line.startswith("include[0]: ")
-    assert "included already" in line
-
-
-def test_a_section_stands_in_one_file(tmp_path: Path) -> None:
-    write(tmp_path, "[poll]\nretries = 1\n", "other.toml")
-    (line,) = mistakes(tmp_path, 'include = ["other.toml"]\n[poll]\nretries = 2\n')
-    assert line == f"poll: stands in {tmp_path / 'rocediag.toml'} already"
 
 
 def test_receivers_are_of_the_kind_they_name_and_their_files_seen_from_here(
@@ -332,6 +323,7 @@ def test_receivers_are_of_the_kind_they_name_and_their_files_seen_from_here(
     [
         ("[alerts.alertmanger]", "alerts.alertmanger.sink: the kind 'alertmanger' is not known"),
         ("[alerts.x]\nsink = 3", "alerts.x.sink: the kind 3 is not known"),
+        ("[alerts.x]\nsink = []", "alerts.x.sink: the kind [] is not known"),
         ("[alerts.alertmanager]\nurl = 'x'", "alerts.alertmanager.url: not known; did you mean"),
         ("[alerts.alertmanager]\nbasic_user = 'x'", "alerts.alertmanager: basic_user and"),
         ("[alerts.alertmanager]\nbasic_password = 'x'", "as basic_password_file"),
@@ -342,34 +334,24 @@ def test_mistakes_about_receivers(tmp_path: Path, text: str, line: str) -> None:
     assert line in found
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (b"[poll\n", "is no valid TOML: "),
-        (b"a = 1\na = 2\n", "is no valid TOML: "),
-        (b"name = '\xff'\n", "is not UTF-8 at byte 8"),
-    ],
-)
-def test_what_is_no_toml_is_told_with_its_place(tmp_path: Path, content: bytes, words: str) -> None:
-    path = tmp_path / "rocediag.toml"
-    path.write_bytes(content)
-    with pytest.raises(ConfigError) as caught:
-        load(path)
-    assert str(caught.value).startswith(f"{path}: {words}")
-    assert "\n" not in str(caught.value)
-
-
-def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"gone\.toml: cannot be read: No such file"):
-        load(tmp_path / "gone.toml")
-    with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
-        load(tmp_path)
-    (line,) = mistakes(tmp_path, 'include = ["gone.toml"]')
-    assert line.endswith("cannot be read: No such file or directory")
-
-
-def test_platforms_are_the_profiles_that_come_with_us() -> None:
-    assert {"generic", "sonic"} <= set(platforms())
+def test_a_platform_of_ones_own_is_a_file_in_a_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    text = '[poll]\nprofiles_dir = "mine"\n' + SITE.replace('"leaf"', '"leaf"\nplatform = "ours"')
+    (line,) = mistakes(tmp_path, text)
+    assert line.startswith("device[0].platform: 'ours' is not known; expected one of generic, ")
+    profile = files("collector.profiles").joinpath("sonic.toml").read_text()
+    write(folder, profile, "ours.toml")
+    config = load(write(tmp_path, text))
+    assert config.targets[0].platform == "ours"
+    assert set(load_profiles(config.profiles_dir)) == {*load_profiles(), "ours"}
+    write(folder, profile.replace("[snmp.signals.oper_up]", "[snmp.signals.oper_upp]"), "ours.toml")
+    write(folder, "title", "more.toml")
+    more, ours = mistakes(tmp_path, text)
+    assert more.startswith(f"poll.profiles_dir: {folder}/more.toml: no valid TOML: ")
+    assert ours.startswith(f"poll.profiles_dir: {folder}/ours.toml: snmp.signals.oper_upp: not ")
+    (line,) = mistakes(tmp_path, '[poll]\nprofiles_dir = "gone"\n')
+    assert line.startswith(f"poll.profiles_dir: {tmp_path}/gone: cannot look for profiles: No ")
 
 
 @pytest.mark.parametrize(

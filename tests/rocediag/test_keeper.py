@@ -33,8 +33,16 @@ class Shelf(Store):
     def __init__(self) -> None:
         self.broken = False
         self.slow = False
+        self.gone = False
+        self.shown = "sqlite:///x"
         self.rows: dict[str, Finding] = {}
         self.beats: list[DaemonState] = []
+
+    async def renew(self) -> bool:
+        gone, self.gone = self.gone, False
+        if gone:
+            self.rows.clear()
+        return gone
 
     async def save(self, findings: Iterable[Finding]) -> None:
         if self.slow:
@@ -86,6 +94,26 @@ async def test_what_cannot_be_written_is_kept_in_its_newest_form_until_it_can(
     assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
 
 
+async def test_a_store_made_anew_gets_all_that_is_open_and_that_is_told_and_counted(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    shelf, registry = Shelf(), CollectorRegistry()
+    standing = [finding("a"), finding("b")]
+    keeper = Keeper(shelf, registry, lambda: standing)
+    keeper.offer([finding("a"), finding("b")], STATE)
+    await keeper.write()
+    shelf.gone = shelf.broken = True
+    keeper.offer([finding("c")], STATE)
+    assert not await keeper.write()
+    shelf.broken = False
+    assert await keeper.write()
+    assert set(shelf.rows) == {"a", "b", "c"}
+    assert registry.get_sample_value("rocediag_store_renewed_total") == 1
+    assert [r.message for r in caplog.records if "gone" in r.message] == [
+        "the file of sqlite:///x was gone: made anew with what is open"
+    ]
+
+
 async def test_too_many_that_wait_are_dropped_oldest_first_and_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -107,4 +135,32 @@ async def test_a_store_that_hangs_holds_the_end_up_for_a_moment_only(
     keeper = Keeper(shelf, CollectorRegistry())
     keeper.offer([finding("a")], STATE)
     await keeper.close()
-    assert "takes too long" in caplog.text
+    assert [record.message for record in caplog.records] == [
+        "findings lost, never saved: 1: store sqlite:///x: writing takes above 0.01 s"
+    ]
+
+
+async def test_what_is_lost_at_the_end_is_told_however_long_the_store_was_broken(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    shelf = Shelf()
+    shelf.broken = True
+    keeper = Keeper(shelf, CollectorRegistry())
+    keeper.offer([finding("a"), finding("b")], STATE)
+    assert not await keeper.write()
+    caplog.clear()
+    await keeper.close()
+    assert [record.message for record in caplog.records] == [
+        "findings lost, never saved: 2: store x: the disk is full"
+    ]
+
+
+async def test_an_end_at_which_nothing_is_lost_says_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    shelf = Shelf()
+    keeper = Keeper(shelf, CollectorRegistry())
+    keeper.offer([finding("a")], STATE)
+    await keeper.close()
+    assert list(shelf.rows) == ["a"]
+    assert caplog.records == []

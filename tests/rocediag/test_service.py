@@ -6,11 +6,12 @@ import logging
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ from rocediag import service as services
 from rocediag.config import load
 from rocediag.service import Service
 from rocediag.sources import devices
-from rocediag.store import open_store, upgrade
+from rocediag.store import DaemonState, open_store, upgrade
 from rocediag.systemd import Notifier
 from tests.alerts.findings import STORM, finding, resolved
 from tests.alerts.programs import alertmanager
@@ -189,6 +190,34 @@ def test_a_store_that_cannot_be_opened_is_one_line_and_exit_3(host: Host) -> Non
     assert "there is no folder" in err
 
 
+def test_a_store_that_is_deleted_is_made_anew_with_what_is_open(host: Host) -> None:
+    host.sicken()
+    path = host.tree.base / "findings.db"
+    with serving(host):
+        until(lambda: host.findings("open") == host.ask("/api/v1/findings")["findings"] != [])
+        (finding,) = host.findings()
+        path.unlink()
+        until(path.exists)
+        (again,) = until(lambda: host.ask("/api/v1/findings")["findings"])
+        assert again["id"] == finding["id"]
+        until(lambda: "rocediag_store_renewed_total 1.0" in host.ask("/metrics"))
+
+
+def test_it_ends_soon_though_somebody_holds_the_store_and_tells_what_is_lost(host: Host) -> None:
+    with serving(host) as process:
+        until(lambda: host.ask("/readyz") == "ready\n")
+        with closing(sqlite3.connect(host.tree.base / "findings.db")) as other:
+            other.execute("BEGIN IMMEDIATE")
+            host.sicken()
+            until(host.findings)
+            process.terminate()
+            _, err = process.communicate(timeout=10)
+    assert process.returncode == 0
+    last = err.splitlines()[-1]
+    assert "findings lost, never saved: 1: store sqlite:" in last
+    assert "database is locked: another process holds it" in last
+
+
 def test_a_dead_switch_does_not_end_the_daemon_and_costs_only_itself(host: Host) -> None:
     port = free_port(socket.SOCK_DGRAM)
     text = host.config.read_text()
@@ -226,6 +255,18 @@ def test_a_host_that_loses_its_files_does_not_end_the_daemon(host: Host) -> None
         host.tree.sys.rename(host.tree.base / "gone")
         until(lambda: "stale" in host.ask("/api/v1/status")["devices"][0]["unknown"].values())
         assert process.poll() is None
+
+
+def test_it_ends_when_told_to_though_a_read_hangs(host: Host) -> None:
+    counter = host.tree.sys / PORT / "counters" / "port_rcv_data"
+    with serving(host) as process:
+        until(lambda: host.ask("/api/v1/status")["devices"][0]["ports"])
+        counter.unlink()
+        os.mkfifo(counter)
+        until(lambda: 'outcome="timeout",source="sysfs"' in host.ask("/metrics"))
+        process.terminate()
+        # A read of that pipe never ends, so neither would a process that waits for it.
+        assert process.wait(8) == 0
 
 
 async def test_an_alertmanager_gets_the_alert_and_its_end(host: Host, tmp_path: Path) -> None:
@@ -335,6 +376,18 @@ async def test_trouble_with_the_store_is_why_it_is_not_ready(service: Service) -
     service.tick(time.time())
     service._keeper.trouble = "store x: the disk is full"
     assert service.not_ready() == "store x: the disk is full"
+
+
+async def test_who_judged_nothing_leaves_the_last_word_as_it_was(service: Service) -> None:
+    word = DaemonState(started_at=1.0, seen_at=2.0, version="1")
+    await service._store.beat(word)
+    await service.close()
+    assert await service._store.daemon() == word
+    service.tick(time.time())
+    await service.close()
+    state = await service._store.daemon()
+    assert state is not None
+    assert state.verdict is not None
 
 
 async def test_what_the_store_does_not_have_yet_is_among_the_findings(service: Service) -> None:

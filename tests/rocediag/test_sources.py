@@ -1,4 +1,8 @@
 import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -12,10 +16,10 @@ from collector.snmp.source import SnmpSource
 from collector.snmp.usm import Auth, Community, Priv, Secret, User
 from collector.source import Sink, Source
 from roce.errors import ConfigError
-from roce.model import Device
+from roce.model import Batch, Device, Facts
 from rocediag.config import Config, load
 from rocediag.secrets import Secrets
-from rocediag.sources import Named, devices, identities, sources
+from rocediag.sources import Named, devices, identities, sources, store_address
 
 SITE = """
 [groups.leaves]
@@ -75,6 +79,17 @@ def test_missing_secrets_are_told_a_line_a_device(config: Config) -> None:
         "device[1] (leaf2)",
         "device[2] (spine1)",
     ]
+
+
+def test_the_store_is_seen_from_the_configurations_folder(config: Config) -> None:
+    folder = config.path.parent
+    secrets = Secrets(folder, {})
+    assert store_address(config, secrets) == "sqlite:////var/lib/rocediag/findings.db"
+    config.path.write_text('[store]\nurl = "sqlite:///x.db"\n')
+    assert store_address(load(config.path), secrets) == f"sqlite:///{folder}/x.db"
+    (folder / "address").write_text("sqlite:///y.db\n")
+    config.path.write_text('[store]\nurl_file = "address"\n')
+    assert store_address(load(config.path), secrets) == f"sqlite:///{folder}/y.db"
 
 
 def test_the_fabric_knows_how_old_an_agents_values_may_be(config: Config) -> None:
@@ -141,6 +156,92 @@ async def test_a_name_is_resolved_before_its_source_begins() -> None:
     await asyncio.wait_for(quiet.ran.wait(), 5)
     task.cancel()
     assert asked[0] in {"127.0.0.1", "::1"}
+
+
+class Host:
+    """A source at one address: it answers, or is silent."""
+
+    device = "leaf1"
+
+    def __init__(self, *, answers: bool) -> None:
+        self.ended = False
+        self._answers = answers
+
+    async def run(self, sink: Sink) -> None:
+        try:
+            while True:
+                await asyncio.sleep(0.01)
+                if self._answers:
+                    sink(Batch(1.0, "leaf1", (), ()))
+        finally:
+            self.ended = True
+
+
+@dataclass
+class Moving:
+    """A device whose name leads to one address after the other."""
+
+    addresses: list[str]
+    hosts: dict[str, Host]
+    looks: int = 0
+    got: list[Batch | Facts] = field(default_factory=list)
+
+    def look(self, _name: str) -> str:
+        self.looks += 1
+        address = self.addresses.pop(0) if len(self.addresses) > 1 else self.addresses[0]
+        if not address:
+            raise OSError("nobody knows")
+        return address
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[asyncio.Task[None]]:
+        named = Named(
+            Device("leaf1", "switch", "leaf"),
+            "leaf1.example.net",
+            lambda address: self.hosts[address],
+            CollectorMetrics(CollectorRegistry()),
+            look=self.look,
+            silent_seconds=0.05,
+        )
+        task = asyncio.create_task(named.run(self.got.append))
+        yield task
+        task.cancel()
+        await asyncio.wait({task})
+
+
+async def until(happened: Callable[[], bool]) -> None:
+    async with asyncio.timeout(8):
+        while not happened():
+            await asyncio.sleep(0.01)
+
+
+async def test_a_device_that_fell_silent_is_looked_for_at_the_address_its_name_has_now(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    old, new = Host(answers=False), Host(answers=True)
+    device = Moving(["10.0.0.1", "10.0.0.1", "", "10.0.0.2"], {"10.0.0.1": old, "10.0.0.2": new})
+    async with device.reading():
+        await until(lambda: bool(device.got))
+        assert old.ended
+        await asyncio.sleep(0.2)
+    assert new.ended
+    # Who answers is not looked up again.
+    assert device.looks == 4
+    assert [record.message for record in caplog.records] == [
+        "leaf1: leaf1.example.net is 10.0.0.2 now, and no longer 10.0.0.1"
+    ]
+
+
+async def test_a_mistake_in_the_source_behind_a_name_is_not_hidden() -> None:
+    class Broken(Host):
+        async def run(self, sink: Sink) -> None:
+            raise ZeroDivisionError
+
+    device = Moving(["10.0.0.1"], {"10.0.0.1": Broken(answers=False)})
+    async with device.reading() as task:
+        await asyncio.wait({task}, timeout=8)
+        assert isinstance(task.exception(), ZeroDivisionError)
 
 
 async def test_a_name_that_does_not_resolve_is_told_once_and_asked_again(

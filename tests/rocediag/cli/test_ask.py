@@ -61,15 +61,18 @@ def test_a_proxy_of_the_environment_is_not_for_the_daemon(
         Daemon(other).get("/")
 
 
-def test_what_is_no_address_is_a_mistake_of_who_typed_it() -> None:
+@pytest.mark.parametrize("url", ["127.0.0.1:9946", "http://[", "http://h:99999", "http://h:0"])
+def test_what_is_no_address_is_a_mistake_of_who_typed_it(url: str) -> None:
     with pytest.raises(ConfigError, match="expected http://HOST:PORT"):
-        Daemon("127.0.0.1:9946")
+        Daemon(url)
 
 
 @pytest.mark.parametrize(
     ("text", "url"),
     [
         ('[store]\nurl = "sqlite:////x.db"\n', "sqlite:////x.db"),
+        ('[store]\nurl = "sqlite:///x.db"\n', "sqlite:///{}/x.db"),
+        (f"a = {'[' * 9999}", "sqlite:////var/lib/rocediag/findings.db"),
         ("[store]\nurl = 3\n", "sqlite:////var/lib/rocediag/findings.db"),
         ("[store", "sqlite:////var/lib/rocediag/findings.db"),
     ],
@@ -80,6 +83,6 @@ def test_the_store_of_this_machine_is_read_from_its_configuration(
     path = tmp_path / "rocediag.toml"
     path.write_text(text)
     monkeypatch.setenv("ROCEDIAG_CONFIG", str(path))
-    assert configured_store() == url
+    assert configured_store() == url.format(tmp_path)
     monkeypatch.setenv("ROCEDIAG_CONFIG", str(tmp_path / "gone"))
     assert configured_store() == "sqlite:////var/lib/rocediag/findings.db"

@@ -72,6 +72,42 @@ async def test_a_secret_that_is_not_there_is_a_mistake(cli: Ask, tmp_path: Path)
     assert f"device[0].snmp.community_file (leaf1): {tmp_path}/gone" in err
 
 
+PAGER = "[alerts.pager]\nsink = 'alertmanager'\n{}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (PAGER.format('bearer_token_file = "gone"'), "alerts.pager.bearer_token_file: {}/gone: "),
+        (
+            PAGER.format('basic_user = "u"\nbasic_password_file = "empty"'),
+            "alerts.pager.basic_password_file: {}/empty: the file of the secret is empty",
+        ),
+        (PAGER.format('ca_file = "gone"'), "alerts.pager.ca_file: {}/gone: no certificates"),
+        (PAGER.format('ca_file = "empty"'), "alerts.pager.ca_file: {}/empty: no certificates"),
+        ('[store]\nurl_file = "gone"\n', "store.url_file: {}/gone: the secret cannot be read"),
+    ],
+)
+async def test_a_file_that_the_daemon_could_not_use_is_a_mistake_where_it_is_named(
+    cli: Ask, tmp_path: Path, text: str, words: str
+) -> None:
+    (tmp_path / "empty").touch()
+    other = tmp_path / "other.toml"
+    other.write_text(text)
+    path = tmp_path / "rocediag.toml"
+    path.write_text('include = ["other.toml"]\n')
+    code, out, err = await cli("check-config", "--config", str(path))
+    assert (code, out, len(err.splitlines())) == (2, "", 1)
+    assert err.startswith(f"rocediag: {other}: {words.format(tmp_path)}")
+
+
+async def test_files_of_a_receiver_that_is_off_are_not_looked_at(cli: Ask, tmp_path: Path) -> None:
+    path = tmp_path / "rocediag.toml"
+    path.write_text(PAGER.format('enabled = false\nca_file = "gone"'))
+    code, _, err = await cli("check-config", "--config", str(path))
+    assert (code, err) == (0, "")
+
+
 async def test_a_credential_of_the_service_cannot_be_checked_from_outside(
     cli: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,3 +1,4 @@
+import asyncio
 import os
 import signal
 import subprocess
@@ -8,10 +9,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from roce.model import Place
 from rocediag.cli import check_config
 from rocediag.cli.main import build
 from tests.programs import free_port
-from tests.rocediag.cli.conftest import Ask, Daemon
+from tests.rocediag.cli.conftest import Ask, Daemon, finding
 
 ROCEDIAG = Path(sys.executable).with_name("rocediag")
 
@@ -60,6 +62,27 @@ def test_a_reader_who_has_seen_enough_is_no_error(lines: int, tmp_path: Path) ->
         ["bash", "-o", "pipefail", "-c", command], text=True, capture_output=True, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "x\n", "")
+
+
+@pytest.mark.parametrize("end", ["| true", "| head -c 0", ">&-", ">&- 2>&-", "<&- >&- 2>&-"])
+async def test_nobody_who_reads_the_answer_is_no_error(daemon: Daemon, end: str) -> None:
+    many = [finding(id=f"{n:012x}", root=Place("gpu", f"p{n}")) for n in range(200)]
+    await daemon.service._store.save(many)
+    script = f"{ROCEDIAG} findings --store {daemon.store} {end}"
+    done = await asyncio.to_thread(
+        subprocess.run, ["bash", "-o", "pipefail", "-c", script], capture_output=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+@pytest.mark.parametrize("seconds", ["inf", "nan", "1e30", "-1", "0"])
+@pytest.mark.parametrize("command", [["top"], ["record", "gone"]])
+async def test_a_time_that_nobody_can_wait_is_a_mistake(
+    cli: Ask, command: list[str], seconds: str
+) -> None:
+    code, out, err = await cli(*command, "--seconds", seconds)
+    assert (code, out) == (2, "")
+    assert "Invalid value for '--seconds'" in err
 
 
 def test_control_c_is_quiet(tmp_path: Path) -> None:

@@ -29,6 +29,8 @@ def test_a_password_is_never_shown(url: str, shown: str) -> None:
         ("sqlite://", "name a file"),
         ("sqlite:///:memory:", "name a file"),
         ("sqlite://host/secret-less", "name a file"),
+        ("sqlite:////x\0y", "name a file"),
+        ("sqlite://[", "name a file"),
     ],
 )
 def test_what_is_no_store_is_said_in_one_line(url: str, expected: str) -> None:

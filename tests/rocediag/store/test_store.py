@@ -1,6 +1,7 @@
 import asyncio
 import shutil
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -127,6 +128,52 @@ async def test_many_at_once_wait_for_each_other(store: Store) -> None:
     many = [finding(id=f"{i}", root=Place("gpu", f"p{i}", 3)) for i in range(20)]
     await asyncio.gather(*(store.save([f]) for f in many), *(store.beat(BEAT) for _ in many))
     assert len(await store.findings()) == 20
+
+
+@pytest.mark.parametrize("files", [1, 3])
+async def test_a_store_whose_file_was_taken_away_is_made_anew(
+    store: Store, database: Database, files: int
+) -> None:
+    await store.save([STORM])
+    assert not await store.renew()
+    for end in ("", "-wal", "-shm")[:files]:
+        Path(f"{database.path}{end}").unlink()
+    assert await store.renew()
+    assert not await store.renew()
+    assert await store.findings() == []
+    await store.save([STORM])
+    async with open_store(database.url, readonly=True) as reader:
+        assert await reader.findings() == [STORM]
+
+
+async def test_a_store_whose_folder_was_taken_away_waits_for_it(
+    store: Store, database: Database
+) -> None:
+    folder = database.path.parent
+    away = folder.rename(folder.with_name("away"))
+    for _ in range(2):
+        with pytest.raises(StoreError, match="there is no folder"):
+            await store.renew()
+    folder.mkdir()
+    assert await store.renew()
+    await store.save([STORM])
+    assert await store.findings() == [STORM]
+    shutil.rmtree(folder)
+    away.rename(folder)
+    # What was there is as good as new.
+    assert await store.renew()
+    assert await store.findings() == []
+
+
+async def test_many_may_look_while_a_store_is_made_anew(store: Store, database: Database) -> None:
+    await store.save([STORM])
+    database.path.unlink()
+    looks = (store.findings() for _ in range(9))
+    renewed, *seen = await asyncio.gather(store.renew(), *looks, return_exceptions=True)
+    assert renewed is True
+    assert all(isinstance(each, list | StoreError) for each in seen)
+    await store.save([STORM])
+    assert await store.findings() == [STORM]
 
 
 async def test_a_reader_sees_what_the_daemon_writes_and_writes_nothing(
