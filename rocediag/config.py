@@ -18,6 +18,7 @@ from collector.strict import nearest
 from roce.errors import ConfigError
 from roce.model import Link, Site
 from rocediag import inventory
+from rocediag.addresses import holds_password, quoted
 from rocediag.faults import faults
 from rocediag.inventory import Entry, Mistake, Target
 from rocediag.schema import File, Http, Poll, StoreTable
@@ -91,10 +92,14 @@ def parse_listen(text: str) -> tuple[str, int]:
     Raises:
         ValueError: it is neither.
     """
-    parts = urlsplit(f"//{text}")
-    if not parts.hostname or parts.port is None or parts.path or not text.strip():
-        raise ValueError(f"expected address:port, as 127.0.0.1:9946; got {text!r}")
-    return parts.hostname, parts.port
+    try:
+        parts = urlsplit(f"//{text}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if not host or port is None or parts.path or "@" in text:
+        raise ValueError(f"expected address:port, as 127.0.0.1:9946; got {quoted(text)}")
+    return host, port
 
 
 def trees(path: Path) -> tuple[list[_Part], list[Mistake]]:
@@ -255,9 +260,18 @@ def _doubts(config: Config) -> Iterator[Mistake]:
         parse_listen(config.http.listen)
     except ValueError as error:
         yield mistake("http.listen", str(error))
-    address = urlsplit(config.store.url)
-    if address.password is not None:
-        text = "holds a password: put the address into a file, and name that as store.url_file"
-        yield mistake("store.url", text)
-    elif address.scheme.partition("+")[0] not in {"sqlite", "postgresql"}:
-        yield mistake("store.url", "expected sqlite:///FILE or postgresql://HOST/NAME")
+    if doubt := _store_doubt(config.store.url):
+        yield mistake("store.url", doubt)
+
+
+def _store_doubt(url: str) -> str | None:
+    """Give what is wrong with a store's address, without repeating it."""
+    try:
+        kind, hides = urlsplit(url).scheme, holds_password(url)
+    except ValueError:
+        kind, hides = "", False
+    if hides:
+        return "holds a password: put the address into a file, and name that as store.url_file"
+    if kind.partition("+")[0] not in {"sqlite", "postgresql"}:
+        return "expected sqlite:///FILE or postgresql://HOST/NAME"
+    return None

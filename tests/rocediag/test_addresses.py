@@ -1,6 +1,6 @@
 import pytest
 
-from rocediag.addresses import without_password
+from rocediag.addresses import holds_password, quoted, without_password
 
 
 @pytest.mark.parametrize(
@@ -20,3 +20,24 @@ from rocediag.addresses import without_password
 )
 def test_no_password_is_left_and_the_rest_is(text: str, shown: str) -> None:
     assert without_password(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("url", "holds"),
+    [
+        ("postgresql://u:s3cr3t@h/n", True),
+        ("postgresql://u:s3/cr3t@h/n", True),
+        ("postgresql://h/n?Password=", True),
+        ("postgresql://h/n?a=1&access_token=s3cr3t", True),
+        ("sqlite:////x.db?key=s3cr3t", True),
+        ("postgresql://u@h:5432/n?sslkey=/k&passfile=/p", False),
+        ("sqlite:////var/lib/x.db", False),
+    ],
+)
+def test_a_password_is_seen_wherever_it_stands(url: str, holds: bool) -> None:
+    assert holds_password(url) is holds
+
+
+def test_what_may_end_in_a_password_is_not_quoted() -> None:
+    assert quoted("10.0.0.300") == "'10.0.0.300'"
+    assert quoted("u:s3cr3t@h") == "'***'"
