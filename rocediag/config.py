@@ -218,7 +218,7 @@ def _sinks(parts: Sequence[_Part], wrong: list[Mistake]) -> dict[str, SinkConfig
     for file, name, table in _tables(parts, "alerts", wrong):
         path = f"alerts.{name}"
         kind = table.get("sink", name) if isinstance(table, Mapping) else name
-        if kind not in kinds:
+        if not isinstance(kind, str) or kind not in kinds:
             text = f"the kind {kind!r} is {nearest(str(kind), kinds)}"
             wrong.append(Mistake(file, f"{path}.sink", text))
         elif (receiver := _checked(file, path, table, kinds[kind], wrong)) is not None:

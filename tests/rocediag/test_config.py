@@ -368,6 +368,7 @@ def test_receivers_are_of_the_kind_they_name_and_their_files_seen_from_here(
     [
         ("[alerts.alertmanger]", "alerts.alertmanger.sink: the kind 'alertmanger' is not known"),
         ("[alerts.x]\nsink = 3", "alerts.x.sink: the kind 3 is not known"),
+        ("[alerts.x]\nsink = ['y']", "alerts.x.sink: the kind ['y'] is not known"),
         ("[alerts.alertmanager]\nurl = 'x'", "alerts.alertmanager.url: not known; did you mean"),
         ("[alerts.alertmanager]\nbasic_user = 'x'", "alerts.alertmanager: basic_user and"),
         ("[alerts.alertmanager]\nbasic_password = 'x'", "as basic_password_file"),
