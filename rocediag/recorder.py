@@ -16,6 +16,11 @@ from rocediag.mask import of_fabric
 HORIZON_SECONDS = 30.0
 """How late a batch may come and still stand in order of time: devices answer when they do."""
 
+END_BYTES = 64
+"""What the compressor may add at the end, a block and a trailer; it adds a thousandth at most to
+what it cannot pack.
+"""
+
 
 @dataclass(slots=True)
 class Recorded:
@@ -69,8 +74,9 @@ def record(
 ) -> None:
     """Write a stream of lines until it ends, counting in ``recorded`` what was written.
 
-    However it ends, what came until then is a whole capture. It also ends before more than about
-    ``most_bytes`` are written. Where ``masked``, names and addresses are stand-ins.
+    However it ends, what came until then is a whole capture. It also ends before more than
+    ``most_bytes`` are written, unless the fabric alone has more. Where ``masked``, names and
+    addresses are stand-ins.
 
     Raises:
         DataError: the stream is none of a daemon's.
@@ -104,17 +110,19 @@ class _Writer:
         self._waiting: list[tuple[float, int, bytes]] = []
         self._others = 0
         """Bytes of the fabric and of facts, and of batches that wait: as if none were packed."""
+        self._packing = 0
+        """Bytes that the compressor was given and may still hold."""
         stack.callback(self._write, float("inf"))
 
     def put(self, line: _Line, most_bytes: float) -> bool:
         """Write a line unless that may make all of it too large; say whether it did."""
         batch, facts = bytes(line.batch), bytes(line.facts)
         fabric = b"" if line.fabric is None else msgspec.json.encode(line.fabric) + b"\n"
-        more = len(batch) + len(facts) + len(fabric)
+        more = sum(len(part) + 1 for part in (batch, facts, fabric) if part)
         if fabric:
             # Without it the rest is no capture.
             self._fabric.write_bytes(fabric)
-        elif self._file.tell() + self._others + more > most_bytes:
+        elif not self._fits(more, most_bytes):
             return False
         self._others += more
         if batch:
@@ -130,11 +138,23 @@ class _Writer:
             self._recorded.complete = True
         return True
 
+    def _fits(self, more: int, most_bytes: float) -> bool:
+        """Say whether there is room for so many bytes, even if none of them can be packed."""
+        if self._size() + more > most_bytes and self._packing:
+            self._samples.flush()
+            self._packing = 0
+        return self._size() + more <= most_bytes
+
+    def _size(self) -> int:
+        """Give how large all would be if it ended now, at most."""
+        loose = self._packing + self._others
+        return self._file.tell() + loose + loose // 1000 + END_BYTES
+
     def _write(self, until: float) -> None:
         while self._waiting and self._waiting[0][0] <= until:
             batch = heapq.heappop(self._waiting)[2]
-            self._others -= len(batch)
-            self._samples.write(batch + b"\n")
+            self._others -= len(batch) + 1
+            self._packing += self._samples.write(batch + b"\n")
 
 
 def _read(text: bytes) -> _Line:
