@@ -6,7 +6,11 @@ from urllib.parse import parse_qsl, urlsplit
 
 HIDDEN: Final = "***"
 
-_USERINFO = re.compile(r"(?<=://)[^/\s]*(?=@)|(?<=://)[^@\s]*(?=@[^@/\s]*/)")
+_USERINFO = re.compile(
+    r"(?<=://)[^/\s]*(?=@)|(?<=://)[^@\s]*(?=@[^@/\s]*/)|(?<!\S)[^\s:@/]+:[^\s@/]+(?=@)"
+)
+"""What stands before a host; without a scheme only where it is user:password."""
+
 _QUERY = re.compile(
     r"(?<=[?&])([^=&\s]*(?:pass|secret|token|key)[^=&\s]*)=[^&\s\"]*", re.IGNORECASE
 )

@@ -15,6 +15,8 @@ from rocediag.addresses import holds_password, quoted, without_password
         ("https://h/x?a=1&db_password=s3cr3t", "https://h/x?a=1&db_password=***"),
         ("sqlite:////var/lib/x.db", "sqlite:////var/lib/x.db"),
         ("http://127.0.0.1:9946", "http://127.0.0.1:9946"),
+        ("u:s3cr3t@h: not an address", "***@h: not an address"),
+        ("gpu1:mlx5_bond_0/1@ens1f0np0", "gpu1:mlx5_bond_0/1@ens1f0np0"),
         ("someone@example is no address", "someone@example is no address"),
     ],
 )

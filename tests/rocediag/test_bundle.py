@@ -52,3 +52,9 @@ def test_every_kind_of_part_can_be_masked() -> None:
     with np.load(io.BytesIO(told["ring.npz"])) as arrays:
         assert arrays["rows"].tolist() == ["leaf-01:Ethernet0"]
         assert arrays["cells"].shape == (2,)
+
+
+def test_metrics_stay_metrics_whatever_a_device_is_called() -> None:
+    metrics = b'# HELP rocediag_x of a device\nrocediag_x{device="device",port="a@b"} 1\n'
+    told = bundle.masked({"metrics.txt": metrics}, Mask([("device", "host"), ("1", "leaf")]))
+    assert told["metrics.txt"] == metrics.replace(b'"device"', b'"host-01"')

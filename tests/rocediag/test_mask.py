@@ -138,3 +138,17 @@ def test_what_is_learnt_is_found_in_texts_and_figures() -> None:
     told = it.tree({"remedy": [remedy], "figures": {"netdev": "acmenet0", "share": 0.5}})
     assert "acme" not in json.dumps(told)
     assert told["figures"]["share"] == 0.5
+
+
+def test_a_netdev_that_names_a_port_stays_with_the_port() -> None:
+    it = Mask([("gpu1", "host")], ["mlx5_bond_0/1@ens1f0np0", "eth9"])
+    facts = {"ports": {"mlx5_bond_0/1@ens1f0np0": {"netdev": "ens1f0np0"}, "x": {"netdev": "n7"}}}
+    told = it.tree(facts)["ports"]
+    assert told == {"mlx5_bond_0/1@ens1f0np0": {"netdev": "ens1f0np0"}, "x": {"netdev": "if-01"}}
+    assert it.text("gpu1:mlx5_bond_0/1@ens1f0np0, n7") == "host-01:mlx5_bond_0/1@ens1f0np0, if-01"
+
+
+def test_a_name_is_hidden_as_a_whole_also_where_a_part_of_it_is_known() -> None:
+    it = mask()
+    told = it.tree([{"device": "sw-10.1.1.1-acme"}, {"remote_port": "to acme-leaf1 of acme"}])
+    assert told == [{"device": "other-01"}, {"remote_port": "if-01"}]
