@@ -3,14 +3,38 @@
 import re
 from pathlib import Path
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote, urlsplit
 
 HIDDEN: Final = "***"
 
-_USERINFO = re.compile(r"(?<=://)[^/\s]*(?=@)|(?<=://)[^@\s]*(?=@[^@/\s]*/)")
+_USERINFO = re.compile(
+    r"(?<=://)[^/\s]*(?=@)|(?<=://)[^@\s]*(?=@[^@/\s]*/)|(?<!\S)[^\s:@/]+:[^\s@/]+(?=@)"
+)
+"""What stands before a host; without a scheme only where it is user:password."""
+
 _QUERY = re.compile(
     r"(?<=[?&])([^=&\s]*(?:pass|secret|token|key)[^=&\s]*)=[^&\s\"]*", re.IGNORECASE
 )
+_PASSWORD = re.compile(r"passw|passphrase|pwd|secret|token|^(?:pass|key)$", re.IGNORECASE)
+
+
+def holds_password(url: str) -> bool:
+    """Say whether an address has a password before its host or in its query.
+
+    Files that a query names, such as ``sslkey`` and ``passfile``, are none.
+
+    Raises:
+        ValueError: it is no address.
+    """
+    before, at, _ = url.partition("://")[2].rpartition("@")
+    query = parse_qsl(urlsplit(url).query, keep_blank_values=True)
+    return bool(at and ":" in before) or any(_PASSWORD.search(key) for key, _ in query)
+
+
+def quoted(text: str) -> str:
+    """Give a text for an error's line, unless it may be an address with a password before its @."""
+    return repr(HIDDEN if "@" in text else text)
+
 
 _RELATIVE = re.compile(r"(sqlite(?:\+\w+)?://)/([^/:?].*)")
 

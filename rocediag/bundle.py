@@ -6,28 +6,15 @@ import tarfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 import numpy as np
-from msgspec import inspect
 
-from alerts import sink
-from analyzers.rule import discover
 from roce.errors import ConfigError
-from rocediag.addresses import HIDDEN, without_password
-from rocediag.config import trees
 from rocediag.mask import Mask
-from rocediag.schema import File
 
-SECRET: Final = re.compile(
-    "pass|secret|token|community|credential|api_?key|auth|headers|private", re.IGNORECASE
-)
-"""Keys whose values are never packed, but for the names of files (`..._file`)."""
-
-
-_PATH = re.compile(r"(?:/|\./|\.\./|\$CREDENTIALS_DIRECTORY/)[^@?]*")
-_WEB_PATH = re.compile(r"(https?://[^/?\s]+)[/?]\S+", re.IGNORECASE)
+_LABEL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 
 
 def write(path: Path, parts: Mapping[str, bytes]) -> None:
@@ -48,60 +35,12 @@ def write(path: Path, parts: Mapping[str, bytes]) -> None:
                 told = tarfile.TarInfo(f"rocediag-bundle/{name}")
                 told.size, told.mtime, told.mode = len(content), int(time.time()), 0o600
                 tar.addfile(told, io.BytesIO(content))
-    except OSError as error:
+    except BaseException as error:
+        # Half of one is none, whatever broke it off.
         path.unlink(missing_ok=True)
-        raise ConfigError(f"{path}: cannot be written: {error.strerror}") from error
-
-
-def known_keys() -> frozenset[str]:
-    """Give the names of all keys that the configuration has."""
-    found: set[str] = set()
-    kinds: list[Any] = [File, *sink.discover().values(), *discover().values()]
-    waiting = [inspect.type_info(kind) for kind in kinds]
-    while waiting:
-        told = waiting.pop()
-        if isinstance(told, inspect.StructType):
-            found.update(field.encode_name for field in told.fields)
-            waiting += [field.type for field in told.fields]
-        elif isinstance(told, inspect.UnionType):
-            waiting += told.types
-        elif isinstance(told, inspect.VarTupleType):
-            waiting.append(told.item_type)
-        elif isinstance(told, inspect.DictType):
-            waiting.append(told.value_type)
-    return frozenset(found)
-
-
-def without_secrets(value: Any, known: frozenset[str], key: str = "") -> Any:
-    """Give a tree of settings with nothing secret in it.
-
-    Only under ``known`` keys are texts shown: what stands under a mistyped one may be anything.
-    """
-    if SECRET.search(key) and not key.endswith("_file") and value is not None:
-        return HIDDEN
-    if isinstance(value, dict):
-        return {k: without_secrets(v, known, str(k)) for k, v in value.items()}
-    if isinstance(value, list):
-        return [without_secrets(each, known, key) for each in value]
-    return _shown(value, known, key) if isinstance(value, str) else value
-
-
-def _shown(text: str, known: frozenset[str], key: str) -> str:
-    """Give a text as it may be packed."""
-    # What is no path may be the secret itself, put where its file should be named.
-    if key not in known or (key.endswith("_file") and not _PATH.fullmatch(text)):
-        return HIDDEN
-    # The path of a webhook is often its secret.
-    return _WEB_PATH.sub(rf"\1/{HIDDEN}", without_password(text))
-
-
-def settings(path: Path) -> tuple[bytes, str | None]:
-    """Give a configuration as JSON, with what it includes, and why it could not be read."""
-    found, wrong = trees(path)
-    known = known_keys()
-    files = {file.name: without_secrets(tree, known) for file, tree in found}
-    # What is said of a mistake may quote the line it is in.
-    return dumped(files), f"{wrong[0].file}: cannot be read as TOML" if wrong else None
+        if isinstance(error, OSError):
+            raise ConfigError(f"{path}: cannot be written: {error.strerror}") from error
+        raise
 
 
 def dumped(value: Any) -> bytes:
@@ -109,20 +48,33 @@ def dumped(value: Any) -> bytes:
     return msgspec.json.format(msgspec.json.encode(value)) + b"\n"
 
 
-def masked(name: str, content: bytes, mask: Mask) -> bytes:
-    """Give a part with stand-ins for all names in it."""
-    if name.endswith(".npz"):
-        return _masked_arrays(content, mask)
-    if name == "facts.jsonl":
-        lines = (msgspec.json.decode(line) for line in content.splitlines())
-        return b"".join(msgspec.json.encode(mask.neighbours(each)) + b"\n" for each in lines)
-    if name.endswith((".json", ".jsonl")):
-        parts = content.splitlines() if name.endswith(".jsonl") else [content]
-        told = [mask.tree(msgspec.json.decode(part)) for part in parts]
-        if name.endswith(".json"):
-            return dumped(told[0])
-        return b"".join(msgspec.json.encode(each) + b"\n" for each in told)
-    return mask.text(content.decode(errors="replace")).encode()
+def masked(parts: Mapping[str, bytes], mask: Mask) -> dict[str, bytes]:
+    """Give all parts with stand-ins for all names in them."""
+    lines = {
+        name: [msgspec.json.decode(line) for line in content.splitlines()]
+        if name.endswith(".jsonl")
+        else [msgspec.json.decode(content)]
+        for name, content in parts.items()
+        if name.endswith((".json", ".jsonl"))
+    }
+    # What one part names may stand in the texts of another.
+    mask.learn(list(lines.values()))
+    told: dict[str, bytes] = {}
+    for name, content in parts.items():
+        if name.endswith(".npz"):
+            told[name] = _masked_arrays(content, mask)
+        elif name.endswith(".json"):
+            told[name] = dumped(mask.tree(lines[name][0]))
+        elif name.endswith(".jsonl"):
+            told[name] = b"".join(msgspec.json.encode(mask.tree(v)) + b"\n" for v in lines[name])
+        else:
+            told[name] = _masked_metrics(content.decode(errors="replace"), mask).encode()
+    return told
+
+
+def _masked_metrics(text: str, mask: Mask) -> str:
+    """Give metrics without names: only the values of labels can hold any."""
+    return _LABEL.sub(lambda found: f'"{mask.text(found[1])}"', text)
 
 
 def _masked_arrays(content: bytes, mask: Mask) -> bytes:

@@ -17,6 +17,7 @@ from collector.strict import nearest, toml
 from roce.errors import ConfigError
 from roce.model import Link, Site
 from rocediag import inventory
+from rocediag.addresses import holds_password, quoted
 from rocediag.faults import faults
 from rocediag.inventory import Entry, Mistake, Target
 from rocediag.schema import File, Http, Poll, StoreTable
@@ -107,10 +108,14 @@ def parse_listen(text: str) -> tuple[str, int]:
     Raises:
         ValueError: it is neither.
     """
-    parts = urlsplit(f"//{text}")
-    if not parts.hostname or parts.port is None or parts.path or not text.strip():
-        raise ValueError(f"expected address:port, as 127.0.0.1:9946; got {text!r}")
-    return parts.hostname, parts.port
+    try:
+        parts = urlsplit(f"//{text}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if not host or port is None or parts.path or "@" in text:
+        raise ValueError(f"expected address:port, as 127.0.0.1:9946; got {quoted(text)}")
+    return host, port
 
 
 def trees(path: Path) -> tuple[list[_Part], list[Mistake]]:
@@ -288,18 +293,18 @@ def _doubts(config: Config, parts: Sequence[_Part]) -> Iterator[Mistake]:
         parse_listen(config.http.listen)
     except ValueError as error:
         yield mistake("http.listen", str(error))
-    if (doubt := _store_doubt(config.store.url)) is not None:
+    if doubt := _store_doubt(config.store.url):
         yield mistake("store.url", doubt)
 
 
 def _store_doubt(url: str) -> str | None:
-    """Say what is wrong with the store's address, without repeating it."""
+    """Give what is wrong with a store's address, without repeating it."""
     try:
-        address = urlsplit(url)
+        kind, hides = urlsplit(url).scheme, holds_password(url)
     except ValueError:
-        address = urlsplit("")
-    if address.password is not None:
+        kind, hides = "", False
+    if hides:
         return "holds a password: put the address into a file, and name that as store.url_file"
-    if address.scheme.partition("+")[0] not in {"sqlite", "postgresql"}:
+    if kind.partition("+")[0] not in {"sqlite", "postgresql"}:
         return "expected sqlite:///FILE or postgresql://HOST/NAME"
     return None

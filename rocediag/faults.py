@@ -25,7 +25,7 @@ class Fault:
 
 def faults(value: Any, kind: Any, path: str = "") -> Iterator[Fault]:
     """Give every fault of ``value``, which should be a ``kind``; structs are walked key by key."""
-    kind = _without_none(kind)
+    kind = without_none(kind)
     origin, args = get_origin(kind), get_args(kind)
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         yield from _table(value, kind, path)
@@ -68,7 +68,8 @@ def _keys(value: Mapping[str, Any], kind: type[msgspec.Struct], path: str) -> It
 def _leaf(value: Any, kind: Any, path: str) -> Iterator[Fault]:
     choices = _choices(kind)
     if choices and value not in choices:
-        given = repr(value) if isinstance(value, str | int) else _named(value)
+        # A text may be a password that stands under the wrong key: it is not repeated.
+        given = "another text" if isinstance(value, str) else _named(value)
         yield Fault(path, f"expected one of {', '.join(choices)}; got {given}")
         return
     if any("\0" in text for text in _texts(value)):
@@ -95,7 +96,8 @@ def _choices(kind: Any) -> list[str]:
     return []
 
 
-def _without_none(kind: Any) -> Any:
+def without_none(kind: Any) -> Any:
+    """Give the type of a key that may be left out as it is where it is given."""
     if get_origin(kind) in {Union, types.UnionType}:
         rest = [arg for arg in get_args(kind) if arg is not types.NoneType]
         return rest[0] if len(rest) == 1 else kind

@@ -17,6 +17,7 @@ import msgspec
 from analyzers.around import Maintenance, zone
 from collector.strict import nearest
 from roce.model import End, Link
+from rocediag.addresses import quoted
 from rocediag.faults import faults
 from rocediag.schema import DeviceEntry, DeviceKind, LinkEntry, Role, Snmp, Sysfs, Version
 
@@ -113,7 +114,7 @@ def links(entries: Sequence[Entry], names: Sequence[str]) -> tuple[list[Link], l
             device, _, port = text.partition(":")
             end = End(device, port)
             if not device or not port:
-                trouble = f"expected device:port, as leaf1:Ethernet0; got {text!r}"
+                trouble = f"expected device:port, as leaf1:Ethernet0; got {quoted(text)}"
             elif device not in names:
                 trouble = f"device {device!r} is {nearest(device, names)}"
             elif taken.setdefault(end, entry) is not entry:
@@ -227,7 +228,7 @@ def _doubts(
     elif device.kind is not None and (device.kind == "host") != (device.role == "host"):
         yield "kind", f"a {device.kind.value} cannot have the role {device.role.value!r}"
     if device.address is not None and not is_address(device.address):
-        text = f"expected an IP address or a host name, got {device.address!r}"
+        text = f"expected an IP address or a host name, got {quoted(device.address)}"
         yield "address", f"{text} (a port goes to snmp.port)"
     elif device.address is not None and (why := _scope_doubt(device.address)) is not None:
         yield "address", why

@@ -88,8 +88,8 @@ def judge(folder: Path, rules: Mapping[str, Judgement] | None = None) -> Judged:
     jump = STALE_AFTER * max((d.interval_seconds for d in capture.devices), default=0.0)
     at: float | None = None
 
-    def tick(now: float) -> None:
-        while facts and facts[0].at <= now:
+    def tick(now: float, known_at: float) -> None:
+        while facts and facts[0].at <= known_at:
             fabric.tell(facts.popleft())
         found.update((finding.id, finding) for finding in judge_.tick(now))
 
@@ -97,13 +97,14 @@ def judge(folder: Path, rules: Mapping[str, Judgement] | None = None) -> Judged:
         if at is None:
             at = batch.at
         elif batch.at > at or batch.at < at - jump:
-            tick(at)
+            tick(at, at)
             at = batch.at
         fabric.fold(batch)
     if at is None:
         why = ", ".join(f"{why} ({count})" for why, count in capture.bad_lines.items())
         raise DataError(f"{folder}: no sample in it can be used: {why or 'there is none'}")
-    tick(at)
+    # Settings that were read just after the last sample, as for a support case, were so before.
+    tick(at, at + jump)
     findings = sorted(found.values(), key=lambda finding: (finding.began_at, finding.id))
     unused = {**capture.bad_lines, **strays, **_unused(fabric, len(facts))}
     return Judged(findings, judge_.verdict(), unused)

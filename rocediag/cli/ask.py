@@ -157,12 +157,12 @@ def config_path() -> Path:
     return Path(os.environ.get("ROCEDIAG_CONFIG", options.CONFIG))
 
 
-def configured_store() -> str:
+def configured_store(config: Path | None = None) -> str:
     """Give the address of the store that the daemon of this machine writes.
 
     What cannot be read gives the default: this is for when nobody said anything.
     """
-    path = config_path()
+    path = config or config_path()
     default = "sqlite:////var/lib/rocediag/findings.db"
     try:
         tree = toml(path.read_text(encoding="utf-8"))

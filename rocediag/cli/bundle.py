@@ -56,28 +56,34 @@ def bundle(
     From the daemon; where it is dead, from its store and its configuration. Without secrets.
     """
     from rocediag import bundle as packing
+    from rocediag import settings
     from rocediag.addresses import without_password
-    from rocediag.mask import Mask, of_fabric
+    from rocediag.mask import of_fabric
 
     now = time.time()
     parts, missing = _from_daemon(ask.Daemon(url)) if store is None else ({}, {})
     if "findings.jsonl" not in parts:
-        parts.update(_from_store(store or ask.configured_store(), missing))
-    parts["config.json"], why = packing.settings(config)
+        parts.update(_from_store(store or ask.configured_store(config), missing))
+    files, why = settings.settings(config)
     if why:
         missing["config.json"] = why
+    if mask:
+        fabric = msgspec.json.decode(parts.get("fabric.json", b"{}"))
+        fabric.setdefault("name", settings.site(files))
+        named = [each for tree in files.values() for each in settings.devices(tree)]
+        it = of_fabric(fabric, named)
+        files = settings.masked(files, it)
+        parts = packing.masked(parts, it)
+    parts["config.json"] = packing.dumped(files)
     about = {
         "rocediag": version("rocediag"),
         "python": sys.version.split()[0],
         "platform": f"{platform.system()} {platform.release()} {platform.machine()}",
         "at": now,
-        "missing": {name: without_password(why) for name, why in missing.items()},
+        # Why may name files and addresses.
+        "missing": {k: "" if mask else without_password(v) for k, v in missing.items()},
     }
     parts["about.json"] = packing.dumped(about)
-    if mask:
-        known = parts.get("fabric.json")
-        it = of_fabric(msgspec.json.decode(known)) if known else Mask(_configured(parts))
-        parts = {name: packing.masked(name, content, it) for name, content in parts.items()}
     when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now))
     note = "Names, MACs and addresses are stand-ins, the same ones everywhere." if mask else ""
     parts["README"] = README.format(when=when, masked=note).encode()
@@ -92,6 +98,10 @@ def _from_daemon(daemon: ask.Daemon) -> tuple[dict[str, bytes], dict[str, str]]:
     """Give what a daemon has, and what could not be had and why."""
     parts: dict[str, bytes] = {}
     missing: dict[str, str] = {}
+    try:
+        daemon.get("/healthz")
+    except Unreachable as error:
+        return {}, {"all that only a daemon has": str(error)}
     try:
         parts["findings.jsonl"] = b"".join(line + b"\n" for line in daemon.findings(None))
         with daemon.stream("/api/v1/record", 0.1) as lines:
@@ -131,13 +141,3 @@ def _from_store(url: str, missing: dict[str, str]) -> dict[str, bytes]:
         "findings.jsonl": b"".join(line + b"\n" for line in found),
         "status.json": msgspec.json.encode(last) + b"\n",
     }
-
-
-def _configured(parts: dict[str, bytes]) -> Iterator[tuple[str, str]]:
-    """Give the devices that the configuration names, each with its role."""
-    for tree in msgspec.json.decode(parts["config.json"]).values():
-        devices = tree.get("device", []) if isinstance(tree, dict) else []
-        for device in devices if isinstance(devices, list) else []:
-            if isinstance(device, dict) and isinstance(device.get("name"), str):
-                role = device.get("role", device.get("kind", ""))
-                yield device["name"], role if isinstance(role, str) else ""

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from rocediag.addresses import seen_from, without_password
+from rocediag.addresses import holds_password, quoted, seen_from, without_password
 
 
 @pytest.mark.parametrize(
@@ -17,6 +17,8 @@ from rocediag.addresses import seen_from, without_password
         ("https://h/x?a=1&db_password=s3cr3t", "https://h/x?a=1&db_password=***"),
         ("sqlite:////var/lib/x.db", "sqlite:////var/lib/x.db"),
         ("http://127.0.0.1:9946", "http://127.0.0.1:9946"),
+        ("u:s3cr3t@h: not an address", "***@h: not an address"),
+        ("gpu1:mlx5_bond_0/1@ens1f0np0", "gpu1:mlx5_bond_0/1@ens1f0np0"),
         ("someone@example is no address", "someone@example is no address"),
     ],
 )
@@ -37,3 +39,24 @@ def test_no_password_is_left_and_the_rest_is(text: str, shown: str) -> None:
 )
 def test_a_relative_file_is_seen_from_a_folder(url: str, seen: str) -> None:
     assert seen_from(Path("/etc/a?b"), url) == seen
+
+
+@pytest.mark.parametrize(
+    ("url", "holds"),
+    [
+        ("postgresql://u:s3cr3t@h/n", True),
+        ("postgresql://u:s3/cr3t@h/n", True),
+        ("postgresql://h/n?Password=", True),
+        ("postgresql://h/n?a=1&access_token=s3cr3t", True),
+        ("sqlite:////x.db?key=s3cr3t", True),
+        ("postgresql://u@h:5432/n?sslkey=/k&passfile=/p", False),
+        ("sqlite:////var/lib/x.db", False),
+    ],
+)
+def test_a_password_is_seen_wherever_it_stands(url: str, holds: bool) -> None:
+    assert holds_password(url) is holds
+
+
+def test_what_may_end_in_a_password_is_not_quoted() -> None:
+    assert quoted("10.0.0.300") == "'10.0.0.300'"
+    assert quoted("u:s3cr3t@h") == "'***'"

@@ -6,7 +6,7 @@ import msgspec
 from collector.replay import open_capture
 from collector.wire import decode_batch
 from roce.fabric import Fabric
-from roce.model import DeviceFacts, End, Facts, Link, Mode, Site
+from roce.model import Device, DeviceFacts, End, Facts, Link, Mode, Site
 from rocediag.recording import ITEMS, Recorder, Recorders, fabric_document, line
 from tests.roce.build import batch, block, pair
 
@@ -83,6 +83,20 @@ def test_a_recorded_fabric_reads_as_a_capture(tmp_path: Path) -> None:
         ("leaf1", "Ethernet8"): 0.0,
     }
     assert capture.links == [Link(End("leaf1", "Ethernet0"), End("gpu1", "mlx5_0/1"))]
+
+
+def test_how_often_devices_are_asked_and_renew_is_recorded(tmp_path: Path) -> None:
+    told = Device(
+        "leaf1",
+        "switch",
+        "leaf",
+        interval_seconds=2.0,
+        slow_interval_seconds=60.0,
+        refresh_seconds=5.0,
+    )
+    document = fabric_document(Fabric(Site(), [told]))
+    (tmp_path / "fabric.json").write_bytes(msgspec.json.encode(document))
+    assert open_capture(tmp_path).devices == [told]
 
 
 def test_an_empty_fabric_is_a_capture_too(tmp_path: Path) -> None:

@@ -67,16 +67,22 @@ class Daemon:
 
 
 @asynccontextmanager
-async def serving(folder: Path, *standing: Finding) -> AsyncIterator[Daemon]:
+async def serving(
+    folder: Path,
+    *standing: Finding,
+    site: str = "fabric",
+    switch: str = "spine2",
+    server: str = "gpu03",
+) -> AsyncIterator[Daemon]:
     """Give a daemon with some findings in its store; those that are open are live as well."""
     store_url = f"sqlite:///{folder}/findings.db"
     path = folder / "rocediag.toml"
-    path.write_text(f'[store]\nurl = "{store_url}"\n')
+    path.write_text(f'[store]\nurl = "{store_url}"\n[fabric]\nname = "{site}"\n')
     config = load(path)
     await upgrade(store_url)
     registry = CollectorRegistry()
     fabric = Fabric(
-        config.site, [Device("spine2", "switch", "spine"), Device("gpu03", "host", "host")]
+        config.site, [Device(switch, "switch", "spine"), Device(server, "host", "host")]
     )
     async with (
         open_store(store_url) as store,

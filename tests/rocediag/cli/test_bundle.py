@@ -1,15 +1,20 @@
+import asyncio
+import gzip
 import io
 import json
+import re
 import tarfile
 import time
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
-from roce.model import DeviceFacts, Facts
+from roce.model import Batch, DeviceFacts, Facts, Place
 from tests.programs import free_port
-from tests.rocediag.cli.conftest import Ask, Daemon
+from tests.rocediag.cli.conftest import NOW, Ask, Daemon, finding, serving
+from tests.rocediag.planted import FACTS, NAMES, SECRETS, SETTINGS
 
 LIVE = {
     *("README", "about.json", "config.json", "fabric.json", "facts.jsonl", "findings.jsonl"),
@@ -69,6 +74,7 @@ async def test_a_masked_one_names_nobody(
         assert b"gpu03" not in content, name
         assert b"spine2" not in content, name
     assert b"host-01" in parts["findings.jsonl"]
+    assert b"gpu07" not in parts["findings.jsonl"]
 
 
 async def test_of_a_dead_one_its_store_and_its_settings_are_packed(
@@ -89,6 +95,82 @@ async def test_what_cannot_be_had_is_told_and_the_rest_is_packed(cli: Ask, tmp_p
     gone = str(tmp_path / "gone.toml")
     code, _, err = await cli("bundle", "--output", str(path), "--config", gone, "--url", nobody)
     assert code == 0
-    assert "without ring.npz: no daemon answers" in err
+    assert "without all that only a daemon has: no daemon answers" in err
     assert "without config.json" in err
     assert set(read(path)) >= {"README", "about.json", "config.json"}
+
+
+async def test_the_store_is_that_of_the_settings_that_are_packed(
+    daemon: Daemon, cli: Ask, tmp_path: Path
+) -> None:
+    settings = tmp_path / "other.toml"
+    settings.write_text(f'[store]\nurl = "{daemon.store}"\n')
+    path, nobody = tmp_path / "b.tar.gz", f"http://127.0.0.1:{free_port()}"
+    asked = ("bundle", "--mask", "--output", str(path), "--config", str(settings))
+    code, _, _ = await cli(*asked, "--url", nobody)
+    assert code == 0
+    parts = read(path)
+    assert len(parts["findings.jsonl"].splitlines()) == 2
+    # Neither the settings nor a daemon says who there is.
+    for name, content in parts.items():
+        assert b"gpu" not in content, name
+        assert str(tmp_path).encode() not in content, name
+
+
+PLANTED = finding(
+    root=Place("acme-gpu1", "mlx5_0/1", 3),
+    path=("acme-gpu1:mlx5_0/1", "acme-leaf1:Ethernet12"),
+    summary="acme-gpu1 (10.77.3.3) holds ACME-LEAF1.acme.example on acme0, b8:3f:d2:aa:bb:01",
+    figures={"gid": "fd77::9", "netdev": "acme0"},
+    remedy=("on acme-gone9: ethtool acme0", "ask for acme lab"),
+)
+GONE = finding(id="ba9876543210", state="resolved", resolved_at=NOW, root=Place("acme-gone9"))
+
+
+@pytest.mark.parametrize("masked", [(), ("--mask",)])
+async def test_no_secret_and_masked_no_name_of_a_site_is_in_any_part(
+    cli: Ask, tmp_path: Path, masked: tuple[str, ...]
+) -> None:
+    settings, path = tmp_path / "acme.toml", tmp_path / "b.tar.gz"
+    settings.write_text(SETTINGS)
+    planted = {"site": "acme lab", "switch": "acme-leaf1", "server": "acme-gpu1"}
+    async with serving(tmp_path, PLANTED, GONE, **planted) as daemon:
+        daemon.service.take(FACTS)
+        asked = ("bundle", "--output", str(path), "--config", str(settings), *masked)
+        code, out, err = await cli(*asked, "--url", daemon.url)
+    assert code == 0
+    parts = {name: content.decode(errors="replace") for name, content in read(path).items()}
+    assert set(parts) == LIVE
+    hidden = [*SECRETS, *(NAMES if masked else ())]
+    assert [(s, name) for s in hidden for name, text in parts.items() if s in text] == []
+    assert [s for s in SECRETS if s in out + err] == []
+    everything = "".join(parts.values())
+    if masked:
+        assert {"host-01", "spine-01", "site-01", "other-01", "if-01"} <= set(
+            re.findall(r"[a-z]+-\d\d", everything)
+        )
+    else:
+        assert [s for s in ("acme lab", "acme0", "b8:3f:d2:aa:bb:01") if s not in everything] == []
+
+
+async def test_a_masked_capture_names_nobody(cli: Ask, tmp_path: Path) -> None:
+    folder = tmp_path / "capture"
+    planted = {"site": "acme lab", "switch": "acme-leaf1", "server": "acme-gpu1"}
+    async with serving(tmp_path, **planted) as daemon:
+        daemon.service.take(FACTS)
+        asked = ("record", str(folder), "--mask", "--seconds", "1", "--url", daemon.url)
+        command = asyncio.create_task(cli(*asked))
+        while not (folder / "fabric.json").exists():
+            await asyncio.sleep(0.01)
+        daemon.service.take(Batch(NOW, "acme-gpu1", ("mlx5_0/1",), (), "sysfs", "boot-7f3a"))
+        daemon.service.take(msgspec.structs.replace(FACTS, at=NOW))
+        code, out, _ = await command
+    assert (code, out) == (0, f"{folder}: 1 batches, 2 facts\n")
+    with gzip.open(folder / "samples.jsonl.gz", "rt") as opened:
+        told = opened.read()
+    told += "".join((folder / name).read_text() for name in ("fabric.json", "facts.jsonl"))
+    assert [name for name in NAMES if name in told] == []
+    assert told.count('"device":"host-01"') == 3
+    # One sample decides nothing, but replay takes it.
+    code, _, err = await cli("replay", str(folder))
+    assert (code, err) == (4, "")

@@ -50,6 +50,24 @@ async def test_a_signal_ends_it_and_keeps_what_came(
         assert [json.loads(line)["device"] for line in lines] == ["gpu03"]
 
 
+async def test_one_that_shall_outlive_its_terminal_does(daemon: Daemon, tmp_path: Path) -> None:
+    folder = tmp_path / "capture"
+    program = Path(sys.executable).with_name("rocediag")
+    command = ("nohup", program, "record", str(folder), "--url", daemon.url)
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe)
+    async with asyncio.timeout(20):
+        while not (folder / "fabric.json").exists():
+            await asyncio.sleep(0.02)
+    process.send_signal(signal.SIGHUP)
+    await asyncio.sleep(0.5)
+    daemon.service.take(Batch(time.time(), "gpu03", (), (), "sysfs"))
+    await asyncio.sleep(0.5)
+    process.send_signal(signal.SIGTERM)
+    out, _ = await process.communicate()
+    assert (process.returncode, out.decode()) == (0, f"{folder}: 1 batches, 0 facts\n")
+
+
 async def test_it_can_hide_who_it_is_about(daemon: Daemon, cli: Ask, tmp_path: Path) -> None:
     folder = tmp_path / "capture"
     code, _, _ = await cli("record", str(folder), "--seconds", "0.2", "--mask", "--url", daemon.url)
