@@ -15,7 +15,8 @@ from typing import Final
 
 from collector import ethtool, hostfacts, sysfs
 from collector.aside import aside
-from collector.hostcolumns import Cell, Entry, Readings, Sheet, load_driver, make_columns
+from collector.hostcolumns import Cell, Readings, Sheet, load_driver, make_columns
+from collector.hostcounts import HostCounts
 from collector.metrics import CollectorMetrics
 from collector.pace import Pace
 from collector.source import Sink
@@ -48,12 +49,21 @@ class HostReader:
     def __init__(self, device: str, tree: SysTree, exclude: Collection[str] = ()) -> None:
         self._device = device
         self._tree = tree
+        self._counts = HostCounts(tree)
         self._exclude = tuple(exclude)
         self._driver = load_driver()
         columns = make_columns(self._driver)
         self._sheet = Sheet(columns)
         cells = {c for s in columns.values() for col in s for lane in col.lanes for c in lane}
-        self._rows = frozenset(name for place, name in cells if place == "ethtool")
+        self._cells = [cell for cell in cells if cell[0] == "ethtool"]
+        self._rows = frozenset(name for _, name in self._cells)
+        self._sticks = {
+            place: {(place, name): entry.sticks_at for name, entry in entries.items()}
+            for place, entries in (
+                ("counters", self._driver.counters),
+                ("hw_counters", self._driver.hw_counters),
+            )
+        }
         self._ports: tuple[HostPort, ...] = ()
         self._listed: tuple[str, ...] | None = None
         self._names: dict[str, set[str]] = {}
@@ -64,6 +74,7 @@ class HostReader:
         tree, listed = self._tree, self._tree.names(sysfs.CLASS)
         if slow or listed != self._listed:
             self._listed, slow = listed, True
+            self._counts.let_go()
             self._ports = sysfs.find_ports(tree, self._exclude)
             for port in self._ports:
                 sysfs.probe(tree, port, {*self._driver.counters, *self._driver.hw_counters})
@@ -105,17 +116,13 @@ class HostReader:
         return ethtool.read_table(self._tree, port.netdev, self._rows)
 
     def _readings(self, port: HostPort, table: ethtool.Table | State) -> Readings:
-        tree = self._tree
-        found: dict[Cell, Reading] = {}
-        for name, reading in sysfs.read_link(tree, port).items():
+        known, why = ({}, table) if isinstance(table, State) else (table.values, State.ABSENT)
+        found: dict[Cell, Reading] = dict.fromkeys(self._cells, why)
+        found.update({("ethtool", row): value for row, value in known.items()})
+        for name, reading in sysfs.read_link(self._tree, port).items():
             found["link", name] = reading
         for folder in ("counters", "hw_counters") if self._named(port) else ("counters",):
-            entries: dict[str, Entry] = getattr(self._driver, folder)
-            for name, entry in entries.items():
-                path = f"{port.path}/{folder}/{name}"
-                found[folder, name] = tree.count(path, entry.sticks_at)
-        known, why = ({}, table) if isinstance(table, State) else (table.values, State.ABSENT)
-        found |= {("ethtool", row): known.get(row, why) for row in self._rows}
+            found.update(self._counts.read(f"{port.path}/{folder}", self._sticks[folder]))
         return found
 
     def _idle(self, unreadable: Mapping[str, str]) -> str:

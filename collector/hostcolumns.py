@@ -1,7 +1,7 @@
 """From what a driver calls things to a batch's columns: what `drivers/*.toml` says, applied."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from typing import Final
@@ -113,31 +113,45 @@ class Sheet:
         self, columns: tuple[Column, ...], ports: Mapping[str, Readings], states: dict[str, State]
     ) -> Block:
         lanes = len(columns[0].lanes)
-        counts = np.zeros((len(columns), lanes, len(ports)), dtype=np.uint64)
-        known = np.zeros(counts.shape, dtype=np.bool_)
-        bits = np.array([column.bits for column in columns], dtype=np.uint8)
-        for i, column in enumerate(columns):
-            missing: set[State] = set()
-            for lane, cells in enumerate(column.lanes):
-                for j, (port, readings) in enumerate(ports.items()):
-                    reading = self._choose((port, column.signal, lane), cells, readings)
-                    if isinstance(reading, State):
-                        missing.add(reading)
-                    else:
-                        counts[i, lane, j], known[i, lane, j] = reading, True
-            if not known[i].any():
-                states[column.signal] = worst(missing)
-            if column.bits < 64 and int(counts[i].max()) >> column.bits:
-                # sysfs adds up bound counter sets, so a sum may outgrow the width of its parts.
-                bits[i] = 64
-        shape = counts.shape if lanes > 1 else (len(columns), len(ports))
+        counts: list[int] = []
+        known: list[bool] = []
+        bits: list[int] = []
+        for column in columns:
+            row = self._row(column, ports)
+            found = [reading for reading in row if type(reading) is int]
+            if len(found) == len(row):
+                counts += found
+                known += [True] * len(row)
+            elif found:
+                counts += [reading if type(reading) is int else 0 for reading in row]
+                known += [type(reading) is int for reading in row]
+            else:
+                counts += [0] * len(row)
+                known += [False] * len(row)
+                states[column.signal] = worst(set(row))
+            # sysfs adds up bound counter sets, so a sum may outgrow the width of its parts.
+            bits.append(64 if max(found, default=0) >> column.bits else column.bits)
+        shape = (len(columns), lanes, len(ports)) if lanes > 1 else (len(columns), len(ports))
         return Block(
             signals=tuple(column.signal for column in columns),
-            counts=counts.reshape(shape),
-            known=known.reshape(shape),
+            counts=np.array(counts, dtype=np.uint64).reshape(shape),
+            known=np.array(known, dtype=np.bool_).reshape(shape),
             factors=np.array([column.factor for column in columns]),
-            bits=bits,
+            bits=np.array(bits, dtype=np.uint8),
         )
+
+    def _row(self, column: Column, ports: Mapping[str, Readings]) -> list[Reading]:
+        """Give a signal's readings: all ports on lane 0, then on lane 1, and so on."""
+        row: list[Reading] = []
+        for lane, cells in enumerate(column.lanes):
+            if len(cells) == 1:
+                # Nothing to choose from, which is so of most.
+                cell, never = cells[0], State.UNSUPPORTED
+                row += [readings.get(cell, never) for readings in ports.values()]
+            else:
+                key = (column.signal, lane)
+                row += [self._choose((port, *key), cells, r) for port, r in ports.items()]
+        return row
 
     def _choose(self, key: tuple[str, str, int], cells: list[Cell], readings: Readings) -> Reading:
         missing: set[State] = set()
@@ -152,6 +166,6 @@ class Sheet:
         return worst(missing)
 
 
-def worst(missing: set[State]) -> State:
+def worst(missing: Collection[Reading]) -> State:
     """Give the reason that is told where several are true."""
     return next((why for why in _REASONS if why in missing), State.UNSUPPORTED)

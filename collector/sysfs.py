@@ -37,11 +37,14 @@ LINK: Final = ("oper_up", "speed_bps", "mtu_bytes")
 EMPTY_SLOT: Final = frozenset({errno.EINVAL, errno.ENODATA})
 """How the attributes of a GID slot answer that is empty or another network namespace's."""
 
+REFUSED: Final = frozenset({errno.EINVAL, errno.EOPNOTSUPP, errno.EIO})
+"""How a counter answers that the firmware refuses."""
+
 _ABSENT: Final = frozenset({errno.ENOENT, errno.ENOTDIR})
-_REFUSED: Final = frozenset({errno.EINVAL, errno.EOPNOTSUPP, errno.EIO})
 _NAMES: Final = {**errno.errorcode, errno.EOPNOTSUPP: "EOPNOTSUPP"}
 _PERMISSION: Final = frozenset({errno.EACCES, errno.EPERM})
 _TOP: Final = (1 << 64) - 1
+_PAGE: Final = 4096
 _DIGITS: Final = re.compile(r"[0-9]{1,20}")
 _NETDEV: Final = re.compile(r"(?!\.{1,2}$)[^/:\s\0]{1,15}")
 _RATE: Final = re.compile(r"([0-9]{1,6})(?:\.([0-9]))? Gb/sec")
@@ -61,6 +64,7 @@ class SysTree:
     def __init__(self, root: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self.root = root
         self.live = root == SYS
+        self._base = str(root)
         self._clock = clock
         self._notes: dict[str, str] = {}
         self._resting: dict[str, tuple[float, str | None]] = {}
@@ -117,9 +121,7 @@ class SysTree:
         try:
             text = self._read(path)
         except OSError as error:
-            if error.errno in _REFUSED:
-                self._resting[path] = (self._clock() + REST_SECONDS, explain(error))
-            return State.NOT_READABLE if self._failed(path, error) else State.ABSENT
+            return self.uncounted(path, error)
         if not _DIGITS.fullmatch(text) or int(text) > _TOP:
             self.note(path, f"gives {_shown(text)} instead of a count")
             return State.NOT_READABLE
@@ -127,6 +129,16 @@ class SysTree:
             self.note(path, f"stands at its maximum {text} and counts no further")
             return State.SATURATED
         return int(text)
+
+    def at_ease(self, path: str) -> bool:
+        """Say whether nothing is known against reading a counter by other means than `count`."""
+        return path not in self._resting and self._mark_of(path) is None
+
+    def uncounted(self, path: str, error: OSError) -> Reading:
+        """Give what a failed read of a counter means; one that refuses is left alone a while."""
+        if error.errno in REFUSED:
+            self._resting[path] = (self._clock() + REST_SECONDS, explain(error))
+        return State.NOT_READABLE if self._failed(path, error) else State.ABSENT
 
     def probe(self, path: str) -> None:
         """Find out at most once in REST_SECONDS whether a counter nobody needs can be read."""
@@ -142,7 +154,8 @@ class SysTree:
         """List a folder, numbers in their order; None where it is absent or unreadable."""
         try:
             self._fail_as_marked(path)
-            found = {entry.name for entry in (self.root / path).iterdir()}
+            with os.scandir(self.place(path)) as entries:
+                found = {entry.name for entry in entries}
         except OSError as error:
             self._failed(path, error)
             return None
@@ -157,22 +170,30 @@ class SysTree:
         except OSError:
             return None
 
+    def place(self, path: str) -> str:
+        """Give where a path lies outside the tree."""
+        return path if path.startswith("/") else f"{self._base}/{path}"
+
     def _read(self, path: str) -> str:
         self._fail_as_marked(path)
-        with (self.root / path).open("rb") as file:
-            return file.read(MOST_BYTES).decode("utf-8", "replace").strip(" \t\r\n\0")
+        return _content(self.place(path)).decode("utf-8", "replace").strip(" \t\r\n\0")
 
     def _fail_as_marked(self, path: str) -> None:
-        if self.live:
-            return
-        try:
-            mark = (self.root / f"{path}{MARKER}").read_text("ascii", "replace").strip()
-        except OSError:
+        mark = self._mark_of(path)
+        if mark is None:
             return
         number = vars(errno).get(mark, mark)
         codes = (code for code in errno.errorcode if str(code) == str(number))
         code = next(codes, errno.EIO)
         raise OSError(code, os.strerror(code), path)
+
+    def _mark_of(self, path: str) -> str | None:
+        """Give the errno, by number or name, that reading a file is to fail with."""
+        if self.live:
+            return None
+        place = self.place(f"{path}{MARKER}")
+        marked = os.access(place, os.R_OK)
+        return _content(place).decode("ascii", "replace").strip() if marked else None
 
     def _failed(self, path: str, error: OSError) -> bool:
         """Note a failed read, unless all it says is that the file is not there."""
@@ -180,6 +201,18 @@ class SysTree:
             return False
         self.note(path, explain(error))
         return True
+
+
+def _content(place: str) -> bytes:
+    """Read a file, MOST_BYTES of it at most; pathlib would take longer than the kernel."""
+    descriptor = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        content = part = os.read(descriptor, _PAGE)
+        while len(part) == _PAGE and len(content) < MOST_BYTES:
+            content += (part := os.read(descriptor, _PAGE))
+        return content
+    finally:
+        os.close(descriptor)
 
 
 def explain(error: OSError) -> str:

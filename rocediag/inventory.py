@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -19,7 +20,16 @@ from collector.strict import nearest
 from roce.model import End, Link
 from rocediag.addresses import quoted
 from rocediag.faults import faults
-from rocediag.schema import DeviceEntry, DeviceKind, LinkEntry, Role, Snmp, Sysfs, Version
+from rocediag.schema import (
+    DeviceEntry,
+    DeviceKind,
+    LinkEntry,
+    NodeExporter,
+    Role,
+    Snmp,
+    Sysfs,
+    Version,
+)
 
 _LABEL = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)")
 
@@ -35,6 +45,7 @@ class Target:
     address: str | None
     snmp: Snmp | None
     sysfs: Sysfs | None
+    node_exporter: NodeExporter | None
     where: str
     """File and key, for what goes wrong later."""
 
@@ -193,7 +204,7 @@ def _merged(entry: Entry, groups: Mapping[str, Any]) -> DeviceEntry | None:
     if not isinstance(group, Mapping):
         return None
     tree = {**group, **entry.tree}
-    for table in ("snmp", "sysfs"):
+    for table in ("snmp", "sysfs", "node_exporter"):
         if isinstance(group.get(table), Mapping) and table in entry.tree:
             tree[table] = {**group[table], **entry.tree[table]}
     return None if any(faults(tree, DeviceEntry)) else msgspec.convert(tree, DeviceEntry)
@@ -213,6 +224,7 @@ def _target(device: DeviceEntry, role: Role, entry: Entry) -> Target:
         address=device.address,
         snmp=snmp,
         sysfs=device.sysfs,
+        node_exporter=device.node_exporter,
         where=f"{entry.file}: {entry.path}",
     )
 
@@ -239,6 +251,37 @@ def _doubts(
         if device.address is None:
             yield "address", "is missing, and snmp needs one"
         yield from _snmp_doubts(device.snmp)
+    if device.node_exporter is not None:
+        yield from _exporter_doubts(device, device.node_exporter)
+
+
+def _exporter_doubts(device: DeviceEntry, exporter: NodeExporter) -> Iterator[tuple[str, str]]:
+    """Give what makes no sense; a URL is never repeated, since it may hold a password."""
+    if device.sysfs is not None:
+        yield "node_exporter", "stands beside sysfs: read a host in one way"
+    if device.role not in {None, "host"}:
+        yield "node_exporter", "is for hosts"
+    if exporter.url is None and device.address is None:
+        yield "node_exporter.url", "is missing, and so is the device's address"
+    if exporter.url is not None and not _is_web_address(exporter.url):
+        text = "expected an address as http://gpu01:9100/metrics, with no user and password in it"
+        yield "node_exporter.url", text
+    if (exporter.basic_user is None) != (exporter.basic_password_file is None):
+        yield "node_exporter.basic_user", "goes together with basic_password_file"
+    if exporter.basic_user is not None and exporter.bearer_token_file is not None:
+        yield "node_exporter.bearer_token_file", "is one way, and basic_user another: use one"
+    if len(set(exporter.netdevs.values())) < len(exporter.netdevs):
+        yield "node_exporter.netdevs", "a network device is under one RDMA port"
+
+
+def _is_web_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        usable = parts.port != 0
+    except ValueError:
+        return False
+    web = parts.scheme in {"http", "https"} and bool(parts.hostname)
+    return web and usable and "@" not in parts.netloc and not parts.fragment
 
 
 def _snmp_doubts(snmp: Snmp) -> Iterator[tuple[str, str]]:

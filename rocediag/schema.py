@@ -80,6 +80,25 @@ class Sysfs(Section, frozen=True, kw_only=True):
     """RDMA devices that are left alone, by name or pattern ("mlx5_7*")."""
 
 
+class NodeExporter(Section, frozen=True, kw_only=True):
+    """Table ``node_exporter`` of a device or group: scrape Prometheus' node_exporter on a host."""
+
+    url: str | None = None
+    """Its address; left out: http://ADDRESS:9100/metrics, with the device's address."""
+    bearer_token_file: str | None = None
+    """File with a bearer token."""
+    basic_user: str | None = None
+    """User name for basic authentication."""
+    basic_password_file: str | None = None
+    """File with the password for basic authentication."""
+    ca_file: str | None = None
+    """File with the certificates that its own is checked against; left out: the system's."""
+    timeout_seconds: Seconds = 5.0
+    """How long one scrape may take."""
+    netdevs: dict[str, str] = msgspec.field(default_factory=dict)
+    """Network device under each RDMA device ("mlx5_0") or port ("mlx5_0/1"), where need be."""
+
+
 class Group(Section, frozen=True, kw_only=True):
     """Table ``[groups.NAME]``: what its devices take unless they say otherwise."""
 
@@ -93,6 +112,8 @@ class Group(Section, frozen=True, kw_only=True):
     """How to ask by SNMP."""
     sysfs: Sysfs | None = None
     """Where to read a host's counters."""
+    node_exporter: NodeExporter | None = None
+    """How to scrape a host's node_exporter."""
 
 
 class DeviceEntry(Group, frozen=True, kw_only=True):

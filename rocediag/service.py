@@ -27,6 +27,7 @@ from roce.model import Batch, Facts, Finding, Port, Severity, Verdict
 from roce.ring import Ring
 from rocediag import http
 from rocediag.config import Config, parse_listen
+from rocediag.exporters import exporters
 from rocediag.keeper import Keeper
 from rocediag.ownmetrics import OwnMetrics
 from rocediag.recording import Recorders
@@ -59,6 +60,7 @@ async def run(config: Config, environ: Mapping[str, str]) -> None:
     raise_descriptors()
     secrets = Secrets(config.path.parent, environ)
     profiles, who = load_profiles(config.profiles_dir), identities(config, secrets)
+    scraped = exporters(config, secrets)
     url = store_address(config, secrets)
     await upgrade(url)
     disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -82,7 +84,8 @@ async def run(config: Config, environ: Mapping[str, str]) -> None:
         stack.push_async_callback(service.close)
         await stack.enter_async_context(http.serve(service, *parse_listen(config.http.listen)))
         metrics = CollectorMetrics(registry)
-        await service.live(sources(config, profiles, who, client, metrics), notifier, stop)
+        reading = sources(config, profiles, who, client, metrics, scraped)
+        await service.live(reading, notifier, stop)
 
 
 def pace(interval_seconds: float, took_seconds: float) -> float:

@@ -13,6 +13,7 @@ from alerts.dispatch import backoff
 from collector.aside import aside
 from collector.host import HostSource
 from collector.metrics import CollectorMetrics
+from collector.nodeexporter import Exporter, NodeExporterSource
 from collector.profile import Profile
 from collector.snmp.agent import Agent
 from collector.snmp.client import SnmpClient
@@ -96,6 +97,7 @@ def sources(
     identities: Mapping[str, Security],
     client: SnmpClient,
     metrics: CollectorMetrics,
+    exporters: Mapping[str, Exporter],
 ) -> list[Source]:
     """Give the sources, ready to run; a device that is read in no way has none."""
     shelf, found = Shelf(), list[Source]()
@@ -105,6 +107,8 @@ def sources(
             root = config.path.parent / target.sysfs.root
             exclude = target.sysfs.exclude
             found.append(HostSource(device, root, config.site, metrics, exclude=exclude))
+        if target.name in exporters:
+            found.append(NodeExporterSource(device, exporters[target.name], metrics))
         if target.snmp is None or target.address is None:
             continue
         who, poll, snmp = identities[target.name], config.poll, target.snmp

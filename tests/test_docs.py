@@ -15,7 +15,18 @@ from roce.model import Site
 from roce.signals import SIGNALS, metric
 from rocediag.cli.main import build
 from rocediag.keys import keys
-from rocediag.schema import DeviceEntry, File, Group, Http, LinkEntry, Poll, Snmp, StoreTable, Sysfs
+from rocediag.schema import (
+    DeviceEntry,
+    File,
+    Group,
+    Http,
+    LinkEntry,
+    NodeExporter,
+    Poll,
+    Snmp,
+    StoreTable,
+    Sysfs,
+)
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -27,6 +38,7 @@ TABLES: dict[str, type[msgspec.Struct]] = {
     "[[device]]": DeviceEntry,
     "Table snmp of a device or group": Snmp,
     "Table sysfs of a device or group": Sysfs,
+    "Table node_exporter of a device or group": NodeExporter,
     "[[link]]": LinkEntry,
     "[store]": StoreTable,
     "[http]": Http,

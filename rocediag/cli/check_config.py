@@ -68,9 +68,10 @@ def _named(config: "Config") -> Iterator[tuple[str, str, str, str]]:
 
     parts, _ = trees(config.path)
     for target in config.targets:
-        for key in ("community_file", "auth_password_file", "priv_password_file"):
-            if target.snmp is not None and (file := getattr(target.snmp, key)) is not None:
-                yield target.name, f"{target.where}.snmp.{key} ({target.name})", key, file
+        for name, table in (("snmp", target.snmp), ("node_exporter", target.node_exporter)):
+            for key in () if table is None else table.__struct_fields__:
+                if key.endswith("_file") and (file := getattr(table, key)) is not None:
+                    yield target.name, f"{target.where}.{name}.{key} ({target.name})", key, file
     if (file := config.store.url_file) is not None:
         yield "store", f"{holder(parts, 'store')}: store.url_file", "url_file", file
     for name, sink in config.alerts.items():

@@ -108,7 +108,7 @@ async def test_each_device_has_the_source_that_its_tables_say(config: Config) ->
     who = identities(config, Secrets(config.path.parent, environ))
     metrics = CollectorMetrics(CollectorRegistry())
     async with SnmpClient() as client:
-        found = sources(config, load_profiles(), who, client, metrics)
+        found = sources(config, load_profiles(), who, client, metrics, {})
     assert [(source.device, type(source)) for source in found] == [
         ("leaf1", SnmpSource),
         ("leaf2", Named),
@@ -126,7 +126,7 @@ async def test_a_host_that_is_asked_by_snmp_is_a_generic_one(tmp_path: Path) -> 
     who = identities(config, Secrets(tmp_path, {"ROCEDIAG_SNMP_COMMUNITY": "public"}))
     async with SnmpClient() as client:
         metrics = CollectorMetrics(CollectorRegistry())
-        (found,) = sources(config, load_profiles(), who, client, metrics)
+        (found,) = sources(config, load_profiles(), who, client, metrics, {})
     assert isinstance(found, SnmpSource)
 
 

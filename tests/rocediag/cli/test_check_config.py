@@ -8,7 +8,18 @@ from alerts import sink
 from analyzers.rule import discover
 from roce.model import Site
 from rocediag.config import load
-from rocediag.schema import DeviceEntry, File, Group, Http, LinkEntry, Poll, Snmp, StoreTable, Sysfs
+from rocediag.schema import (
+    DeviceEntry,
+    File,
+    Group,
+    Http,
+    LinkEntry,
+    NodeExporter,
+    Poll,
+    Snmp,
+    StoreTable,
+    Sysfs,
+)
 from tests.rocediag.cli.conftest import Ask
 
 SNMP = '[[device]]\nname = "leaf1"\nrole = "leaf"\naddress = "10.0.0.1"\nsnmp = {{ {} }}\n'
@@ -23,12 +34,12 @@ async def test_the_example_is_a_configuration_that_it_takes_itself(
     path.write_text(out)
     code, out, err = await cli("check-config", "--config", str(path))
     assert (code, err) == (0, "")
-    assert out.splitlines()[-1] == f"{path}: fine; devices: 4, links: 3"
+    assert out.splitlines()[-1] == f"{path}: fine; devices: 5, links: 3"
     assert set(load(path).alerts) == {"alertmanager"}
 
 
 KINDS = [
-    *(File, Site, Poll, Group, Snmp, Sysfs, DeviceEntry, LinkEntry, StoreTable, Http),
+    *(File, Site, Poll, Group, Snmp, Sysfs, NodeExporter, DeviceEntry, LinkEntry, StoreTable, Http),
     *discover().values(),
     *sink.discover().values(),
 ]
@@ -70,6 +81,15 @@ async def test_a_secret_that_is_not_there_is_a_mistake(cli: Ask, tmp_path: Path)
     code, _, err = await cli("check-config", "--config", str(path))
     assert code == 2
     assert f"device[0].snmp.community_file (leaf1): {tmp_path}/gone" in err
+
+
+async def test_a_token_that_is_not_there_is_a_mistake(cli: Ask, tmp_path: Path) -> None:
+    path = tmp_path / "rocediag.toml"
+    table = 'node_exporter = { url = "http://gpu01:9100/metrics", bearer_token_file = "gone" }'
+    path.write_text(f'[[device]]\nname = "gpu01"\nrole = "host"\n{table}\n')
+    code, _, err = await cli("check-config", "--config", str(path))
+    assert code == 2
+    assert f"device[0].node_exporter.bearer_token_file (gpu01): {tmp_path}/gone" in err
 
 
 PAGER = "[alerts.pager]\nsink = 'alertmanager'\n{}\n"
