@@ -77,7 +77,15 @@ def where(fabric: Fabric, place: Place) -> Where:
         fabric.devices[end.device].platform if end else "",
         about is not None and about.kind == "host",
         fabric.site,
+        _netdev(fabric, place) or "NETDEV",
     )
+
+
+def _netdev(fabric: Fabric, place: Place) -> str | None:
+    """Give the network device of a host's port; None where it was not told."""
+    facts = fabric.facts.get(place.device)
+    about = facts.ports.get(place.port or "") if facts is not None else None
+    return about.netdev if about is not None else None
 
 
 def symptoms(incident: Incident, before: Iterable[Symptom] = ()) -> tuple[Symptom, ...]:

@@ -104,6 +104,13 @@ class Incident:
         return Place(place.device, None, place.priority) if self.about_device else place
 
     @property
+    def felt(self) -> Candidate:
+        """The candidate of counters whose victims are its; the speaker where there is none."""
+        if self.speaker.row is None:
+            return next((s for s in self.symptoms if s.row is not None), self.speaker)
+        return self.speaker
+
+    @property
     def key(self) -> Key:
         """The key of its finding."""
         root = self.root
@@ -145,6 +152,9 @@ def incidents(
         if fact.row is None:
             explains = rules[fact.rule].explains
             there = free.take(c for c in free.at(fact.place.device) if c.rule in explains)
+            # What those explain in turn follows from it as well.
+            for felt in tuple(there):
+                there += free.take(_symptoms(felt, branch_of(felt), devices_of, free, rules))
             found.append(Incident(fact, symptoms=there))
     found += _circles(free)
     for root in free.in_order():

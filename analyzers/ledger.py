@@ -171,7 +171,7 @@ class Ledger:
     def _made(self, group: Incident, old: Finding | None, view: View, reach: Reach) -> Finding:
         speaker, root, fabric = group.speaker, group.root, self._fabric
         rule, there = self._rules[speaker.rule], findings.where(fabric, speaker.place)
-        branch = reach.branch(speaker) if speaker.row is not None else None
+        branch = reach.branch(group.felt) if group.felt.row is not None else None
         path = branch.path if branch is not None else ()
         shown = figures(rule, view, speaker) if isinstance(rule, Rule) else speaker.figures
         rests_on = findings.evidence(fabric, speaker, rule)
@@ -201,18 +201,18 @@ class Ledger:
     def _victims(
         self, group: Incident, old: Finding | None, branch: Branch | None
     ) -> tuple[Victim, ...]:
-        """Give the victims; settings have none that counters could tell."""
-        if group.speaker.row is None:
-            return ()
+        """Give the victims; of settings those of what they bring about."""
+        felt = group.felt
+        if felt.row is None:
+            return old.victims if old else ()
         began_at = old.began_at if old else group.speaker.began_at
         found_at = _found_at(group.speaker, old)
         # What was noted long before it was loud did its harm from about then on.
         onset = max(began_at, found_at - self._window_samples * self._fabric.slowest_seconds)
         told = old.victims if old else ()
-        root = group.root
-        resend = group.speaker.rule in LOSSES
+        resend = felt.rule in LOSSES
         return self._suffering.victims(
-            root.device, root.priority, branch, onset, told, resend=resend
+            group.root.device, felt.place.priority, branch, onset, told, resend=resend
         )
 
 

@@ -32,7 +32,7 @@ UNDECIDED = -1
 class Where:
     """A place with what stands at the other end of its cable, for words and commands.
 
-    ``site`` is what the fabric means to be.
+    ``site`` is what the fabric means to be, ``netdev`` the network device of a host's port.
     """
 
     place: Place
@@ -41,6 +41,7 @@ class Where:
     peer_platform: str
     is_host: bool
     site: Site
+    netdev: str = "NETDEV"
 
 
 Share = Annotated[float, Meta(ge=0, le=1)]

@@ -6,7 +6,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from analyzers.rule import Figures, Where
+from analyzers.rule import Where
 from roce.model import Place, Site
 from roce.signals import PRIORITIES
 
@@ -105,12 +105,11 @@ def command(name: str, where: Where) -> str:
     return found.text
 
 
-def qos_steps(where: Where, figures: Figures | None = None) -> tuple[str, ...]:
+def qos_steps(where: Where) -> tuple[str, ...]:
     """Give the steps that put a host's RoCE traffic on the lossless priority again."""
-    netdev = (figures or {}).get("netdev") or "NETDEV"
     host, nic, site = where.place.device, rdma(where.place), where.site
     return (
-        f"on {host}: `mlnx_qos -i {netdev} --trust dscp "
+        f"on {host}: `mlnx_qos -i {where.netdev} --trust dscp "
         f"--dscp2prio set,{site.dscp},{lossless(site)} --pfc {_mask(site)}`; "
         "a reboot loses it, so make it persistent",
         f"on {host}: `echo {site.traffic_class} > "

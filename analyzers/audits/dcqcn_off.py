@@ -65,9 +65,8 @@ class DcqcnOff(Audit, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def remedy(self, where: Where, figures: Figures) -> tuple[str, ...]:
         """Turn the points on."""
-        netdev = figures.get("netdev") or "NETDEV"
         steps = [
-            f"on {where.place.device}: `echo 1 > /sys/class/net/{netdev}/ecn/roce_{key[:2]}"
+            f"on {where.place.device}: `echo 1 > /sys/class/net/{where.netdev}/ecn/roce_{key[:2]}"
             f"/enable/{priority}`"
             for key in _POINTS
             for priority in str(figures.get(key) or "").split(", ")

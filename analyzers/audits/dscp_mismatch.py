@@ -72,7 +72,7 @@ class DscpMismatch(Audit, frozen=True, kw_only=True, forbid_unknown_fields=True)
         """Set trust, map and traffic class."""
         if not where.is_host:
             return (words.command("show_dscp_map", where),)
-        return words.qos_steps(where, figures)
+        return words.qos_steps(where)
 
 
 def _wrong(about: PortFacts, site: Site, *, is_host: bool) -> Iterator[tuple[str, str, str]]:

@@ -2,13 +2,16 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from analyzers import words
 from analyzers.hostfigures import kin, ports, usual
 from analyzers.rule import Audit, Check, Count, Figures, Where
 from roce.fabric import Fabric
 from roce.model import Place
+
+ROOM_BYTES: Final = 104
+"""What NVIDIA's guides set above an RDMA MTU for its headers: 4200 for 4096."""
 
 
 class MtuMismatch(Audit, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -85,11 +88,19 @@ class MtuMismatch(Audit, frozen=True, kw_only=True, forbid_unknown_fields=True):
         on = where.place
         if where.is_host:
             return (
-                f"on {on.device}: `ip link set NETDEV mtu` to the value of the other hosts, in "
-                "the network configuration too (an RDMA MTU of 4096 needs 4200 or more)",
+                f"on {on.device}: `ip link set {where.netdev} mtu {_least(figures)}`, or what the "
+                "other hosts have where that is larger; in the network configuration too",
                 "start jobs anew: connections keep the MTU that they began with",
             )
         return (
             f"on {on.device}: set the MTU of {on.port or 'its ports'} as on the ports like it; "
             f"check {words.peer(where)} too",
         )
+
+
+def _least(figures: Figures) -> object:
+    """Give the MTU that a port needs: an RDMA MTU of 4096 needs 4200."""
+    usual = figures["usual"]
+    if figures["setting"] != "RDMA MTU" or not isinstance(usual, int):
+        return usual
+    return usual + ROOM_BYTES

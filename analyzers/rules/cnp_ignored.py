@@ -64,7 +64,7 @@ class CnpIgnored(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """Turn the reaction point on."""
         device, priority = where.place.device, words.lossless(where.site)
         return (
-            f"on {device}: `echo 1 > /sys/class/net/NETDEV/ecn/roce_rp/enable/{priority}` "
+            f"on {device}: `echo 1 > /sys/class/net/{where.netdev}/ecn/roce_rp/enable/{priority}` "
             "(MLNX_OFED), or mlxconfig's ROCE_CC_PRIO_MASK with inbox drivers",
             "use the same setting and firmware at both ends",
         )

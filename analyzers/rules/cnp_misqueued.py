@@ -72,11 +72,12 @@ class CnpMisqueued(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def remedy(self, where: Where, figures: Figures) -> tuple[str, ...]:
         """Give CNPs their DSCP and priority."""
         host, site = where.place.device, where.site
-        point = "/sys/class/net/NETDEV/ecn/roce_np"
+        point = f"/sys/class/net/{where.netdev}/ecn/roce_np"
         return (
             f"on {host}: `echo {site.cnp_dscp} > {point}/cnp_dscp; "
             f"echo {site.cnp_priority} > {point}/cnp_802p_prio`",
-            f"on {host}: `mlnx_qos -i NETDEV --dscp2prio set,{site.cnp_dscp},{site.cnp_priority}`",
+            f"on {host}: `mlnx_qos -i {where.netdev} "
+            f"--dscp2prio set,{site.cnp_dscp},{site.cnp_priority}`",
             f"on every switch: map DSCP {site.cnp_dscp} to priority {site.cnp_priority}, "
             "with strict priority",
         )

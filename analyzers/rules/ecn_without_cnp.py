@@ -73,7 +73,7 @@ class EcnWithoutCnp(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True)
         """Turn the notification point on."""
         device, priority = where.place.device, words.lossless(where.site)
         return (
-            f"on {device}: `echo 1 > /sys/class/net/NETDEV/ecn/roce_np/enable/{priority}` "
+            f"on {device}: `echo 1 > /sys/class/net/{where.netdev}/ecn/roce_np/enable/{priority}` "
             "(MLNX_OFED), or mlxconfig's ROCE_CC_PRIO_MASK with inbox drivers",
             f"on {device}: the same for `roce_rp`, and make both persistent",
         )

@@ -94,7 +94,7 @@ class GlobalPause(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True):
             return both, *mend
         return (
             both,
-            "on a host: `ethtool -A NETDEV rx off tx off`, then the steps below; "
+            f"on a host: `ethtool -A {where.netdev} rx off tx off`, then the steps below; "
             "a reboot loses them, so make them persistent",
             *words.qos_steps(where)[:1],
         )

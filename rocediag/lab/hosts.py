@@ -35,7 +35,7 @@ class Hosts:
         for host in hosts:
             number = self._names.index(host)
             befallen = {s for s in Scenario if (s, host) in self._model.troubles}
-            texts = machine.settings(number + 1, befallen)
+            texts = machine.settings(number + 1, befallen, self._model.boots[host])
             folder = self._folders[number]
             folder.put({path: text for path, text in texts.items() if text is not None})
             folder.drop([path for path, text in texts.items() if text is None])
@@ -44,7 +44,9 @@ class Hosts:
         """Write the counters of all hosts as they stand."""
         wire, prios, nics = self._model.wire(), self._model.prios(), self._model.nics()
         stalling = self._model.rate(Nic.STALLED_SECONDS) > 0
+        unpaused = self._model.hosts_in(Scenario.PFC_OFF_AFTER_REBOOT)
         for host, folder in enumerate(self._folders):
             edges = self._edges[host]
-            now = nic.counted(wire, prios, nics, host, edges, stalling=bool(stalling[host]))
+            flags = {"stalling": bool(stalling[host]), "pfc": not unpaused[host]}
+            now = nic.counted(wire, prios, nics, host, edges, **flags)
             folder.put(nic.texts(now))

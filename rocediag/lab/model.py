@@ -10,7 +10,7 @@ from rocediag.lab import tally
 from rocediag.lab.balance import Balance, Given, settle
 from rocediag.lab.fairness import fair_rates, load
 from rocediag.lab.meter import Meter
-from rocediag.lab.scenarios import Scenario, Trouble
+from rocediag.lab.scenarios import SLOW, Scenario, Trouble
 from rocediag.lab.tally import Nic, Prio, Wire
 from rocediag.lab.topology import HOST_BPS, Topology, build
 from rocediag.lab.traffic import Traffic, compose, count_queues
@@ -53,6 +53,7 @@ class Model:
         self._wire_from = self._random.integers(0, 1 << 40, (2, len(Wire), edges, 9))
         self._prios_from = self._random.integers(0, 1 << 40, (len(Prio), hosts, 8))
         self._nics_from = self._random.integers(0, 1 << 30, (len(Nic), hosts))
+        self.boots = dict.fromkeys(self.topology.hosts, 0)
         self._allowed: Floats = np.zeros(0)
         self._noise: Floats = np.zeros(0)
         self._arrange()
@@ -60,8 +61,18 @@ class Model:
 
     def set_troubles(self, troubles: Iterable[Trouble]) -> None:
         """Change what goes wrong; it shows in the rates from the next step on."""
-        self.troubles = frozenset(troubles)
+        before, self.troubles = self.troubles, frozenset(troubles)
+        for scenario, host in self.troubles - before:
+            if scenario is Scenario.PFC_OFF_AFTER_REBOOT:
+                self._boot(host)
         self._arrange()
+
+    def _boot(self, host: str) -> None:
+        """Let a host's card count from zero again."""
+        self.boots[host] += 1
+        at = self.topology.hosts.index(host)
+        self._prios_from[:, at] = -self._prios.read()[:, at]
+        self._nics_from[:, at] = -self._nics.read()[:, at]
 
     def hosts_in(self, scenario: Scenario) -> Bools:
         """Say by host whether a scenario has befallen it."""
@@ -119,7 +130,7 @@ class Model:
         capacity = np.full(count_queues(topology), np.inf)
         capacity[:edges] = [LINE_SHARE * edge.speed_bps for edge in topology.edges]
         drains = slice(edges, edges + hosts)
-        slow = self.hosts_in(Scenario.SLOW_RECEIVER)
+        slow = np.logical_or.reduce([self.hosts_in(scenario) for scenario in SLOW])
         capacity[drains] = np.where(slow, DRAIN_SHARE * HOST_BPS, np.inf)
         fair, full = fair_rates(self._traffic, capacity)
         _, down = tally.ports(topology)

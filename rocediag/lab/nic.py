@@ -50,15 +50,23 @@ class Counted:
     prios: Ints
     nic: Ints
     stalling: bool
+    pfc: bool = True
 
 
 def counted(
-    wire: Ints, prios: Ints, nics: Ints, host: int, edges: tuple[int, int], *, stalling: bool
+    wire: Ints,
+    prios: Ints,
+    nics: Ints,
+    host: int,
+    edges: tuple[int, int],
+    *,
+    stalling: bool,
+    pfc: bool = True,
 ) -> Counted:
     """Cut one host's counts out of the model's; ``edges`` are those it sends and receives on."""
     up, down = edges
     return Counted(
-        wire[SENDER, :, up], wire[RECEIVER, :, down], prios[:, host], nics[:, host], stalling
+        wire[SENDER, :, up], wire[RECEIVER, :, down], prios[:, host], nics[:, host], stalling, pfc
     )
 
 
@@ -149,12 +157,13 @@ def _priority_rows(now: Counted) -> Iterator[tuple[str, int]]:
         yield f"rx_prio{priority}_discards", 0
         yield f"tx_prio{priority}_bytes", int(now.prios[Prio.TX_BYTES, priority])
         yield f"tx_prio{priority}_packets", int(now.prios[Prio.TX_PACKETS, priority])
-    # What holds the host's own queue it received, and what holds its leaf's it sent.
-    for way, wire in (("rx", now.wire_up), ("tx", now.wire_down)):
-        yield f"{way}_prio{LOSSLESS}_pause", int(wire[Wire.PAUSE_FRAMES, LOSSLESS])
-        duration = int(wire[Wire.PAUSE_MICROSECONDS, LOSSLESS])
-        yield f"{way}_prio{LOSSLESS}_pause_duration", duration
-    yield f"rx_prio{LOSSLESS}_pause_transition", int(now.wire_up[Wire.PAUSES, LOSSLESS])
+    if now.pfc:
+        # What holds the host's own queue it received, and what holds its leaf's it sent.
+        for way, wire in (("rx", now.wire_up), ("tx", now.wire_down)):
+            yield f"{way}_prio{LOSSLESS}_pause", int(wire[Wire.PAUSE_FRAMES, LOSSLESS])
+            duration = int(wire[Wire.PAUSE_MICROSECONDS, LOSSLESS])
+            yield f"{way}_prio{LOSSLESS}_pause_duration", duration
+        yield f"rx_prio{LOSSLESS}_pause_transition", int(now.wire_up[Wire.PAUSES, LOSSLESS])
     yield "tx_pause_storm_warning_events", 0
     yield "tx_pause_storm_error_events", 0
     yield "module_unplug", 0

@@ -16,7 +16,11 @@ class Scenario(StrEnum):
     all other hosts send to this one at once. WRONG_DSCP: the driver came back with factory
     settings, so RoCE leaves in priority 0. GID_MISMATCH: the port lost its IPv4 address, and
     with it its RoCE v2 IPv4 GID; connections that stand keep theirs, so traffic goes on.
-    CNP_FLOOD: the leaf marks at almost empty queues towards this host.
+    CNP_FLOOD: the leaf marks at almost empty queues towards this host. PFC_OFF_AFTER_REBOOT: it
+    booted, and nobody turned PFC on again; nothing is paused in health, so traffic goes on.
+    PCIE_DEGRADED: the card came up with half its lanes at the lowest speed, so that it drains as
+    little as a slow receiver. TCP_FALLBACK: the library found no RDMA device, and all traffic
+    from and to the host is TCP. MTU_MISMATCH: the port has the MTU of an office network.
     """
 
     HEALTHY = "healthy"
@@ -26,6 +30,10 @@ class Scenario(StrEnum):
     WRONG_DSCP = "wrong_dscp"
     GID_MISMATCH = "gid_mismatch"
     CNP_FLOOD = "cnp_flood"
+    PFC_OFF_AFTER_REBOOT = "pfc_off_after_reboot"
+    PCIE_DEGRADED = "pcie_degraded"
+    TCP_FALLBACK = "tcp_fallback"
+    MTU_MISMATCH = "mtu_mismatch"
 
 
 DEFAULT_DEVICE: Final[Mapping[Scenario, str]] = MappingProxyType(
@@ -36,9 +44,16 @@ DEFAULT_DEVICE: Final[Mapping[Scenario, str]] = MappingProxyType(
         Scenario.WRONG_DSCP: "gpu03",
         Scenario.GID_MISMATCH: "gpu14",
         Scenario.CNP_FLOOD: "gpu16",
+        Scenario.PFC_OFF_AFTER_REBOOT: "gpu08",
+        Scenario.PCIE_DEGRADED: "gpu02",
+        Scenario.TCP_FALLBACK: "gpu12",
+        Scenario.MTU_MISMATCH: "gpu05",
     }
 )
 """Different hosts, so that several scenarios can run side by side."""
+
+SLOW: Final = frozenset({Scenario.SLOW_RECEIVER, Scenario.PCIE_DEGRADED})
+"""Scenarios in which a host's PCIe does not take what the wire brings."""
 
 Trouble = tuple[Scenario, str]
 """A scenario and the host it befell."""

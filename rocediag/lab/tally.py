@@ -10,7 +10,7 @@ from roce.model import Bools, Floats
 from rocediag.lab import queues
 from rocediag.lab.balance import Balance
 from rocediag.lab.fairness import load
-from rocediag.lab.scenarios import Scenario
+from rocediag.lab.scenarios import SLOW, Scenario
 from rocediag.lab.topology import Topology
 from rocediag.lab.traffic import HOPS, Traffic
 
@@ -139,7 +139,8 @@ def nics(
     rates[Nic.WRITES_RECEIVED] = received / MESSAGE_BYTES
     # PCIe stalls only while there is more to take in than it takes.
     _, down = ports(topology)
-    stalled = troubled[Scenario.SLOW_RECEIVER] & (balance.held[down] > 0)
+    slow = np.logical_or.reduce([troubled[scenario] for scenario in SLOW])
+    stalled = slow & (balance.held[down] > 0)
     rates[Nic.STALLED_SECONDS] = np.where(stalled, 0.95, 0.0)
     rates[Nic.BUFFER_FULL] = np.where(stalled, 200.0, 0.0)
     tcp = np.where(traffic.rdma[:, None], 0.0, balance.sent) / 8

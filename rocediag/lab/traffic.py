@@ -68,6 +68,7 @@ def compose(topology: Topology, troubles: Iterable[Trouble]) -> Traffic:
     """
     active = set(troubles)
     astray = {host for scenario, host in active if scenario is Scenario.WRONG_DSCP}
+    fallen = {host for scenario, host in active if scenario is Scenario.TCP_FALLBACK}
     receivers = sorted(host for scenario, host in active if scenario is Scenario.INCAST)
     index = {host: number for number, host in enumerate(topology.hosts)}
     none = count_queues(topology) - 1
@@ -76,19 +77,20 @@ def compose(topology: Topology, troubles: Iterable[Trouble]) -> Traffic:
     for flow in [*_jobs(topology), *_incasts(topology, receivers)]:
         for spine, pairs in _ways(topology, flow):
             share = pairs / flow.queue_pairs
-            lossless = flow.rdma and flow.source not in astray
+            rdma = flow.rdma and fallen.isdisjoint({flow.source, flow.target})
+            lossless = rdma and flow.source not in astray
             source, target = index[flow.source], index[flow.target]
-            rows.append((source, target, flow.demand_bps * share, pairs, flow.rdma, lossless))
+            rows.append((source, target, flow.demand_bps * share, pairs, rdma, lossless))
             way = topology.way(flow.source, flow.target, spine)
             middle = way[1:-1] or [none, none]
             hops.append([way[0], *middle, way[-1], len(topology.edges) + target])
-    source_, target_, demand, pairs_, rdma, lossless_ = zip(*rows, strict=True)
+    source_, target_, demand, pairs_, rdma_, lossless_ = zip(*rows, strict=True)
     return Traffic(
         source=np.array(source_, dtype=np.int64),
         target=np.array(target_, dtype=np.int64),
         demand=np.array(demand, dtype=np.float64),
         queue_pairs=np.array(pairs_, dtype=np.float64),
-        rdma=np.array(rdma, dtype=np.bool_),
+        rdma=np.array(rdma_, dtype=np.bool_),
         lossless=np.array(lossless_, dtype=np.bool_),
         hops=np.array(hops, dtype=np.int64),
     )

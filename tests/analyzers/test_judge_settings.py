@@ -1,7 +1,7 @@
 """How the judge takes settings; what each audit says of them its own tests show."""
 
 from roce.model import Gid, Place, PortFacts, Severity
-from tests.analyzers.build import NIC, healthy, speaks
+from tests.analyzers.build import LINE_BYTES, NIC, healthy, speaks
 
 IPV4 = "0000:0000:0000:0000:0000:ffff:0a0a:0001"
 LOCAL = "fe80:0000:0000:0000:02aa:ccff:fe00:0001"
@@ -20,7 +20,8 @@ def test_settings_take_the_counters_that_they_explain() -> None:
         Severity.CRITICAL,
     )
     assert [s.rule for s in found.symptoms] == ["wrong_priority"]
-    assert (found.evidence, found.confidence, found.victims, found.path) == ("config", 1.0, (), ())
+    assert (found.evidence, found.confidence, found.victims) == ("config", 1.0, ())
+    assert found.path == ("gpu11:mlx5_0/1", "leaf1:Ethernet1")
     assert "mlnx_qos -i ens1" in found.remedy[0]
     net.tell("gpu11", PortFacts(traffic_class=106, trust="dscp"))
     net.calm()
@@ -95,3 +96,19 @@ def test_settings_that_vanish_close_nothing() -> None:
     (lost,) = net.tick()
     assert (lost.id, lost.state, lost.unmeasured_since) == (opened.id, "open", net.at)
     assert net.tick(5) == []
+
+
+def test_settings_have_the_victims_of_what_they_bring_about() -> None:
+    net = healthy()
+    for host in ("gpu12", "gpu21", "gpu22"):
+        net.tell(host, PortFacts(pci_width=16, pci_width_max=16))
+    net.tell("gpu11", PortFacts(pci_width=4, pci_width_max=16))
+    net.hold("leaf1:Ethernet1", 0.6)
+    net.hold("gpu12", 0.4)
+    net.set("gpu12", rdma_tx_bytes=0.1 * LINE_BYTES)
+    net.tick(4)
+    (found,) = net.open
+    assert (found.rule, found.root) == ("speed_degraded", Place("gpu11", NIC))
+    assert found.path[0] == "gpu11:mlx5_0/1"
+    assert "gpu12" in {v.device for v in found.victims}
+    assert "slow_receiver" in {s.rule for s in found.symptoms}

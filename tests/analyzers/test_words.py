@@ -95,9 +95,7 @@ def test_a_dscp_is_written_in_bits_where_the_platform_wants_it() -> None:
 
 def test_the_steps_are_those_of_the_site() -> None:
     site = Site(dscp=34, traffic_class=138, lossless=(4,))
-    steps = words.qos_steps(
-        Where(HOST.place, HOST.peer, "mlx5", "sonic", True, site), {"netdev": "ens1f0np0"}
-    )
+    steps = words.qos_steps(Where(HOST.place, HOST.peer, "mlx5", "sonic", True, site, "ens1f0np0"))
     assert (
         "mlnx_qos -i ens1f0np0 --trust dscp --dscp2prio set,34,4 --pfc 0,0,0,0,1,0,0,0"
         in (steps[0])

@@ -26,8 +26,22 @@ FINDINGS = {
     "wrong_dscp": "dscp_mismatch",
     "gid_mismatch": "gid_mismatch",
     "cnp_flood": "cnp_flood",
+    "pfc_off_after_reboot": "pfc_mask_mismatch",
+    "pcie_degraded": "speed_degraded",
+    "tcp_fallback": "tcp_fallback",
+    "mtu_mismatch": "mtu_mismatch",
 }
 """What each scenario is found as."""
+
+MENDS = {
+    "wrong_dscp": "--trust dscp",
+    "gid_mismatch": "10.10.0.",
+    "pfc_off_after_reboot": "--pfc 0,0,0,1,0,0,0,0",
+    "pcie_degraded": "reseat the card or riser",
+    "tcp_fallback": "NCCL_IB_DISABLE",
+    "mtu_mismatch": "ip link set",
+}
+"""What the remedy of a host's finding says."""
 
 
 @dataclass
@@ -136,6 +150,7 @@ def test_a_scenario_is_one_finding_at_its_device_and_resolves(site: Site, scenar
     assert finding["root"] is not None
     if scenario != "incast":
         assert finding["root"]["device"] == injected["device"]
+    assert MENDS.get(scenario, "") in "\n".join(finding["remedy"])
     # It stays the only one while the trouble goes on.
     for _ in range(5):
         time.sleep(SAMPLE_SECONDS)

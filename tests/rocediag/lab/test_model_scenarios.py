@@ -104,6 +104,36 @@ def test_a_lost_address_leaves_standing_connections_alone() -> None:
     assert np.all((ratio > 0.9) & (ratio < 1.1))
 
 
+def test_a_degraded_slot_drains_like_a_slow_receiver() -> None:
+    seen = befallen(Scenario.PCIE_DEGRADED, "gpu02")
+    assert 0.1 < seen.use("leaf1", "gpu02") < 0.2
+    assert 0.8 < seen.nic("gpu02", Nic.STALLED_SECONDS) <= 1
+
+
+def test_a_host_that_fell_back_sends_and_receives_tcp_alone() -> None:
+    healthy, seen = watch(Model()), befallen(Scenario.TCP_FALLBACK, "gpu12")
+    assert seen.nic("gpu12", Nic.RDMA_TX_BYTES) == seen.nic("gpu12", Nic.RDMA_RX_BYTES) == 0
+    assert seen.nic("gpu12", Nic.TCP_TX_BYTES) * 8 > 40e9
+    assert seen.edge("gpu12", "leaf3", Wire.BYTES, LOSSLESS) == 0
+    # Whoever talks to it does so by TCP, and by RDMA to all others.
+    assert 0.1 < seen.sending("gpu08") < 0.5 * healthy.sending("gpu08")
+    assert not seen.wire[:, Wire.DROPS].any()
+
+
+def test_a_host_that_boots_counts_from_zero_and_goes_on_sending() -> None:
+    model = Model()
+    watch(model, 1.0)
+    before = model.nics()
+    model.set_troubles([(Scenario.PFC_OFF_AFTER_REBOOT, "gpu08")])
+    number = model.topology.hosts.index("gpu08")
+    assert not model.nics()[:, number].any()
+    assert not model.prios()[:, number].any()
+    assert np.array_equal(np.delete(model.nics(), number, 1), np.delete(before, number, 1))
+    model.set_troubles(model.troubles)
+    assert model.boots["gpu08"] == 1
+    assert watch(model).sending("gpu08") > 0.4
+
+
 def test_two_troubles_at_once_keep_their_own_faces() -> None:
     model = Model()
     model.set_troubles([(Scenario.PAUSE_STORM, "gpu06"), (Scenario.SLOW_RECEIVER, "gpu11")])

@@ -7,7 +7,7 @@ from rocediag.lab.nic import Counted
 from rocediag.lab.tally import Nic, Prio, Wire, ports
 
 
-def some(*, stalling: bool = False) -> Counted:
+def some(*, stalling: bool = False, pfc: bool = True) -> Counted:
     """Give counts in which every place has a number of its own."""
     return Counted(
         wire_up=np.arange(len(Wire) * 9).reshape(-1, 9) + 1_000,
@@ -15,6 +15,7 @@ def some(*, stalling: bool = False) -> Counted:
         prios=np.arange(len(Prio) * 8).reshape(-1, 8) + 3_000,
         nic=np.arange(len(Nic)) + (1 << 32) + 8,
         stalling=stalling,
+        pfc=pfc,
     )
 
 
@@ -31,6 +32,8 @@ def test_pause_rows_are_there_only_for_the_priority_with_pfc() -> None:
     assert [p for p in range(8) if f"rx_prio{p}_pause" in rows] == [3]
     assert [p for p in range(8) if f"tx_prio{p}_bytes" in rows] == list(range(8))
     assert not any("global_pause" in name for name in rows)
+    off = dict(nic.ethtool(some(pfc=False)))
+    assert set(rows) - set(off) == {name for name in rows if "prio3_pause" in name}
     names = [name for name, _ in nic.ethtool(some())]
     assert len(names) == len(set(names))
 
