@@ -46,9 +46,7 @@ def fixed(number: int) -> dict[str, str]:
         "sys/bus/pci/drivers/mlx5_core/module": "",
         f"{PCI}/vendor": "0x15b3",
         f"{PCI}/device": "0x101d",
-        f"{PCI}/current_link_speed": "16.0 GT/s PCIe",
         f"{PCI}/max_link_speed": "16.0 GT/s PCIe",
-        f"{PCI}/current_link_width": "16",
         f"{PCI}/max_link_width": "16",
         f"{PCI}/numa_node": "0",
         f"{RDMA}/fw_ver": "22.41.1000",
@@ -64,7 +62,6 @@ def fixed(number: int) -> dict[str, str]:
         f"{NET}/address": mac(number),
         f"{NET}/ifindex": "2",
         f"{NET}/dev_port": "0",
-        f"{NET}/mtu": "9000",
         f"{NET}/speed": f"{HOST_BPS / 1e6:.0f}",
         f"{NET}/operstate": "up",
         f"{NET}/carrier": "1",
@@ -77,24 +74,28 @@ def fixed(number: int) -> dict[str, str]:
         for priority in range(8):
             on = int(priority == LOSSLESS)
             texts[f"{NET}/ecn/{point}/enable/{priority}"] = str(on)
-    return {path: f"{text}\n" for path, text in texts.items()} | {
-        "boot_id": f"{number:08x}-1ab0-4000-8000-{number:012x}\n"
-    }
+    return {path: f"{text}\n" for path, text in texts.items()}
 
 
-def settings(number: int, befallen: Collection[Scenario]) -> dict[str, str | None]:
+def settings(number: int, befallen: Collection[Scenario], boots: int = 0) -> dict[str, str | None]:
     """Give the texts that follow what befell the n-th host; None is a file that is not there.
 
-    A driver that came back with factory settings trusts PCP, so its APP table is empty, and
-    forces traffic class 0.
+    ``boots`` is how often it booted since the lab began. A driver that came back with factory
+    settings trusts PCP, so its APP table is empty, and forces traffic class 0.
     """
     factory = Scenario.WRONG_DSCP in befallen
     app = [] if factory else [["dscp", dscp, dscp >> 3] for dscp in range(64)]
-    dcb = {"pfc": {"enabled": [LOSSLESS]}, "app": app, "ets": {"prio_tc": list(range(8))}}
+    pfc = [] if Scenario.PFC_OFF_AFTER_REBOOT in befallen else [LOSSLESS]
+    lanes = Scenario.PCIE_DEGRADED in befallen
+    dcb = {"pfc": {"enabled": pfc}, "app": app, "ets": {"prio_tc": list(range(8))}}
     traffic_class = 0 if factory else TRAFFIC_CLASS
     texts: dict[str, str | None] = {
         f"dcb/{NETDEV}.json": f"{json.dumps(dcb)}\n",
         f"{RDMA}/tc/1/traffic_class": f"Global tclass={traffic_class}\n",
+        f"{PCI}/current_link_speed": f"{'8.0' if lanes else '16.0'} GT/s PCIe\n",
+        f"{PCI}/current_link_width": f"{4 if lanes else 16}\n",
+        f"{NET}/mtu": f"{1500 if Scenario.MTU_MISMATCH in befallen else 9000}\n",
+        "boot_id": f"{number:08x}-1ab0-4000-8000-{boots:04x}{number:08x}\n",
     }
     table = gids(number, addressed=Scenario.GID_MISMATCH not in befallen)
     for index in range(GIDS):

@@ -16,7 +16,12 @@ class Scenario(StrEnum):
     all other hosts send to this one at once. WRONG_DSCP: the driver came back with factory
     settings, so RoCE leaves in priority 0. GID_MISMATCH: the port lost its IPv4 address, and
     with it its RoCE v2 IPv4 GID; connections that stand keep theirs, so traffic goes on.
-    CNP_FLOOD: the leaf marks at almost empty queues towards this host.
+    CNP_FLOOD: the leaf marks at almost empty queues towards this host. PFC_OFF_AFTER_REBOOT: the
+    host booted, and whatever sets its PFC did not run, so it neither sends nor heeds pauses; where
+    it would have paused its leaf it drops. PCIE_DEGRADED: its card came up with four slow lanes,
+    which carry a quarter of line. TCP_FALLBACK: the job on it found no RDMA device, and it and
+    its peers talk over sockets. MTU_MISMATCH: its port came back with an MTU of 1500, and its
+    connections were made with frames that fit.
     """
 
     HEALTHY = "healthy"
@@ -26,6 +31,10 @@ class Scenario(StrEnum):
     WRONG_DSCP = "wrong_dscp"
     GID_MISMATCH = "gid_mismatch"
     CNP_FLOOD = "cnp_flood"
+    PFC_OFF_AFTER_REBOOT = "pfc_off_after_reboot"
+    PCIE_DEGRADED = "pcie_degraded"
+    TCP_FALLBACK = "tcp_fallback"
+    MTU_MISMATCH = "mtu_mismatch"
 
 
 DEFAULT_DEVICE: Final[Mapping[Scenario, str]] = MappingProxyType(
@@ -36,6 +45,10 @@ DEFAULT_DEVICE: Final[Mapping[Scenario, str]] = MappingProxyType(
         Scenario.WRONG_DSCP: "gpu03",
         Scenario.GID_MISMATCH: "gpu14",
         Scenario.CNP_FLOOD: "gpu16",
+        Scenario.PFC_OFF_AFTER_REBOOT: "gpu08",
+        Scenario.PCIE_DEGRADED: "gpu12",
+        Scenario.TCP_FALLBACK: "gpu05",
+        Scenario.MTU_MISMATCH: "gpu10",
     }
 )
 """Different hosts, so that several scenarios can run side by side."""

@@ -26,8 +26,22 @@ FINDINGS = {
     "wrong_dscp": "dscp_mismatch",
     "gid_mismatch": "gid_mismatch",
     "cnp_flood": "cnp_flood",
+    "pfc_off_after_reboot": "pfc_mask_mismatch",
+    "pcie_degraded": "speed_degraded",
+    "tcp_fallback": "tcp_fallback",
+    "mtu_mismatch": "mtu_mismatch",
 }
 """What each scenario is found as."""
+
+FIXES = {
+    "wrong_dscp": "mlnx_qos -i ens1f0np0 --trust dscp --dscp2prio set,26,3",
+    "gid_mismatch": "has its IPv4 address",
+    "pfc_off_after_reboot": "mlnx_qos -i ens1f0np0 --pfc 0,0,0,1,0,0,0,0",
+    "pcie_degraded": "reseat the card",
+    "tcp_fallback": "NCCL_DEBUG=INFO",
+    "mtu_mismatch": "ip link set ens1f0np0 mtu 9000",
+}
+"""What the steps of the finding must name, for the faults of one host's own settings."""
 
 
 @dataclass
@@ -136,6 +150,11 @@ def test_a_scenario_is_one_finding_at_its_device_and_resolves(site: Site, scenar
     assert finding["root"] is not None
     if scenario != "incast":
         assert finding["root"]["device"] == injected["device"]
+        assert finding["root"]["port"] in {"mlx5_0/1", None}
+    steps = finding["remedy"]
+    assert FIXES.get(scenario, "") in " ".join(steps)
+    if scenario in FIXES:
+        assert injected["device"] in " ".join(steps)
     # It stays the only one while the trouble goes on.
     for _ in range(5):
         time.sleep(SAMPLE_SECONDS)

@@ -1,7 +1,9 @@
 import json
 
+import pytest
+
 from rocediag.lab import machine
-from rocediag.lab.machine import NET, PORT, RDMA
+from rocediag.lab.machine import NET, PCI, PORT, RDMA
 from rocediag.lab.scenarios import Scenario
 from rocediag.lab.topology import NETDEV
 
@@ -35,15 +37,36 @@ def test_factory_settings_empty_the_app_table_and_force_class_0() -> None:
 
 
 def test_scenarios_of_the_wire_change_no_setting() -> None:
-    for scenario in (Scenario.PAUSE_STORM, Scenario.SLOW_RECEIVER, Scenario.INCAST):
+    for scenario in (
+        Scenario.PAUSE_STORM,
+        Scenario.SLOW_RECEIVER,
+        Scenario.INCAST,
+        Scenario.CNP_FLOOD,
+        Scenario.TCP_FALLBACK,
+    ):
         assert machine.settings(1, {scenario}) == machine.settings(1, ())
+
+
+@pytest.mark.parametrize(
+    ("scenario", "boots", "changed"),
+    [
+        (Scenario.PFC_OFF_AFTER_REBOOT, 1, {f"dcb/{NETDEV}.json", "boot_id"}),
+        (Scenario.PCIE_DEGRADED, 0, {f"{PCI}/current_link_{what}" for what in ("speed", "width")}),
+        (Scenario.MTU_MISMATCH, 0, {f"{NET}/mtu"}),
+    ],
+)
+def test_a_setting_that_was_lost_changes_its_own_files_alone(
+    scenario: Scenario, boots: int, changed: set[str]
+) -> None:
+    well, sick = machine.settings(7, ()), machine.settings(7, {scenario}, boots)
+    assert {path for path in well if well[path] != sick[path]} == changed
 
 
 def test_hosts_differ_in_what_must_differ() -> None:
     first, second = machine.fixed(1), machine.fixed(2)
     differing = {path for path in first if first[path] != second[path]}
+    assert machine.settings(1, ())["boot_id"] != machine.settings(2, ())["boot_id"]
     assert differing == {
-        "boot_id",
         f"{NET}/address",
         f"{RDMA}/node_guid",
         f"{RDMA}/sys_image_guid",
