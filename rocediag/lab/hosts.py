@@ -35,18 +35,17 @@ class Hosts:
         for host in hosts:
             number = self._names.index(host)
             befallen = {s for s in Scenario if (s, host) in self._model.troubles}
-            texts = machine.settings(number + 1, befallen, self._model.boots[host])
+            texts = machine.settings(number + 1, befallen, self._model.boots[number])
             folder = self._folders[number]
             folder.put({path: text for path, text in texts.items() if text is not None})
             folder.drop([path for path, text in texts.items() if text is None])
 
     def publish(self) -> None:
         """Write the counters of all hosts as they stand."""
-        wire, prios, nics = self._model.wire(), self._model.prios(), self._model.nics()
+        counts = self._model.wire(), self._model.prios(), self._model.nics()
+        unheld = self._model.hosts_in(Scenario.PFC_OFF_AFTER_REBOOT)
         stalling = self._model.rate(Nic.STALLED_SECONDS) > 0
-        unpaused = self._model.hosts_in(Scenario.PFC_OFF_AFTER_REBOOT)
         for host, folder in enumerate(self._folders):
-            edges = self._edges[host]
-            flags = {"stalling": bool(stalling[host]), "pfc": not unpaused[host]}
-            now = nic.counted(wire, prios, nics, host, edges, **flags)
+            stalls, pfc = bool(stalling[host]), not unheld[host]
+            now = nic.counted(counts, host, self._edges[host], stalling=stalls, pfc=pfc)
             folder.put(nic.texts(now))

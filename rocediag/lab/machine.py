@@ -80,22 +80,22 @@ def fixed(number: int) -> dict[str, str]:
 def settings(number: int, befallen: Collection[Scenario], boots: int = 0) -> dict[str, str | None]:
     """Give the texts that follow what befell the n-th host; None is a file that is not there.
 
-    A driver that came back with factory settings trusts PCP, so its APP table is empty, and
-    forces traffic class 0. ``boots`` is how often the host has booted.
+    ``boots`` is how often it booted since the lab began. A driver that came back with factory
+    settings trusts PCP, so its APP table is empty, and forces traffic class 0.
     """
     factory = Scenario.WRONG_DSCP in befallen
     app = [] if factory else [["dscp", dscp, dscp >> 3] for dscp in range(64)]
-    slow = Scenario.PCIE_DEGRADED in befallen
     pfc = [] if Scenario.PFC_OFF_AFTER_REBOOT in befallen else [LOSSLESS]
+    lanes = Scenario.PCIE_DEGRADED in befallen
     dcb = {"pfc": {"enabled": pfc}, "app": app, "ets": {"prio_tc": list(range(8))}}
     traffic_class = 0 if factory else TRAFFIC_CLASS
     texts: dict[str, str | None] = {
         f"dcb/{NETDEV}.json": f"{json.dumps(dcb)}\n",
         f"{RDMA}/tc/1/traffic_class": f"Global tclass={traffic_class}\n",
-        f"{PCI}/current_link_speed": f"{'2.5' if slow else '16.0'} GT/s PCIe\n",
-        f"{PCI}/current_link_width": f"{8 if slow else 16}\n",
+        f"{PCI}/current_link_speed": f"{'8.0' if lanes else '16.0'} GT/s PCIe\n",
+        f"{PCI}/current_link_width": f"{4 if lanes else 16}\n",
         f"{NET}/mtu": f"{1500 if Scenario.MTU_MISMATCH in befallen else 9000}\n",
-        "boot_id": f"{number:08x}-1ab0-4000-{0x8000 + boots:04x}-{number:012x}\n",
+        "boot_id": f"{number:08x}-1ab0-4000-8000-{boots:04x}{number:08x}\n",
     }
     table = gids(number, addressed=Scenario.GID_MISMATCH not in befallen)
     for index in range(GIDS):

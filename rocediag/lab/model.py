@@ -10,7 +10,8 @@ from rocediag.lab import tally
 from rocediag.lab.balance import Balance, Given, settle
 from rocediag.lab.fairness import fair_rates, load
 from rocediag.lab.meter import Meter
-from rocediag.lab.scenarios import SLOW, Scenario, Trouble
+from rocediag.lab.mib import RECEIVER, SENDER
+from rocediag.lab.scenarios import Scenario, Trouble
 from rocediag.lab.tally import Nic, Prio, Wire
 from rocediag.lab.topology import HOST_BPS, Topology, build
 from rocediag.lab.traffic import Traffic, compose, count_queues
@@ -23,6 +24,9 @@ STORM_SHARE: Final = 0.002
 
 DRAIN_SHARE: Final = 0.15
 """Share of line that a slow receiver takes in."""
+
+LANES_SHARE: Final = 0.25
+"""Share of line that four PCIe lanes of 8 GT/s take in: 26 Gb/s, beside the headers."""
 
 FLOOD_MARKED: Final = 0.35
 FLOOD_SHARE: Final = 0.35
@@ -38,6 +42,13 @@ OVERSHOOT: Final = 0.1
 NO_ACKS: Final = 0.01
 """Share of its demand that a NIC still sends which takes no acknowledgements in."""
 
+_AT_THE_NIC: Final = (
+    Scenario.PCIE_DEGRADED,
+    Scenario.SLOW_RECEIVER,
+    Scenario.PFC_OFF_AFTER_REBOOT,
+)
+"""What changes how much a NIC takes in: few lanes, no room, no way to pause its leaf."""
+
 
 class Model:
     """A leaf-spine fabric. Time passes only in `step`; chance comes from ``seed`` alone."""
@@ -45,6 +56,7 @@ class Model:
     def __init__(self, topology: Topology | None = None, seed: int = 1) -> None:
         self.topology = build() if topology is None else topology
         self.troubles: frozenset[Trouble] = frozenset()
+        self.boots = [0] * len(self.topology.hosts)
         edges, hosts = len(self.topology.edges), len(self.topology.hosts)
         self._random = np.random.default_rng(seed)
         self._wire = Meter(len(Wire), edges, 8)
@@ -53,7 +65,6 @@ class Model:
         self._wire_from = self._random.integers(0, 1 << 40, (2, len(Wire), edges, 9))
         self._prios_from = self._random.integers(0, 1 << 40, (len(Prio), hosts, 8))
         self._nics_from = self._random.integers(0, 1 << 30, (len(Nic), hosts))
-        self.boots = dict.fromkeys(self.topology.hosts, 0)
         self._allowed: Floats = np.zeros(0)
         self._noise: Floats = np.zeros(0)
         self._arrange()
@@ -64,15 +75,8 @@ class Model:
         before, self.troubles = self.troubles, frozenset(troubles)
         for scenario, host in self.troubles - before:
             if scenario is Scenario.PFC_OFF_AFTER_REBOOT:
-                self._boot(host)
+                self._boot(self.topology.hosts.index(host))
         self._arrange()
-
-    def _boot(self, host: str) -> None:
-        """Let a host's card count from zero again."""
-        self.boots[host] += 1
-        at = self.topology.hosts.index(host)
-        self._prios_from[:, at] = -self._prios.read()[:, at]
-        self._nics_from[:, at] = -self._nics.read()[:, at]
 
     def hosts_in(self, scenario: Scenario) -> Bools:
         """Say by host whether a scenario has befallen it."""
@@ -88,10 +92,12 @@ class Model:
         silenced = self.hosts_in(Scenario.PAUSE_STORM)[traffic.source]
         balance = settle(traffic, np.where(silenced, NO_ACKS * offered, offered), self._given)
         marked = self._marks(balance)
-        troubled = {scenario: self.hosts_in(scenario) for scenario in Scenario}
+        slow = self.hosts_in(Scenario.SLOW_RECEIVER) | self.hosts_in(Scenario.PCIE_DEGRADED)
         self._wire.rates = tally.wire(topology, traffic, balance, marked)
-        self._prios.rates = tally.prios(topology, self._wire.rates, troubled[Scenario.WRONG_DSCP])
-        self._nics.rates = tally.nics(topology, traffic, balance, marked, troubled)
+        self._prios.rates = tally.prios(
+            topology, self._wire.rates, self.hosts_in(Scenario.WRONG_DSCP)
+        )
+        self._nics.rates = tally.nics(topology, traffic, balance, marked, self._lost(balance), slow)
         self._adapt()
 
     def wire(self, ahead: float = 0.0) -> Ints:
@@ -130,18 +136,36 @@ class Model:
         capacity = np.full(count_queues(topology), np.inf)
         capacity[:edges] = [LINE_SHARE * edge.speed_bps for edge in topology.edges]
         drains = slice(edges, edges + hosts)
-        slow = np.logical_or.reduce([self.hosts_in(scenario) for scenario in SLOW])
-        capacity[drains] = np.where(slow, DRAIN_SHARE * HOST_BPS, np.inf)
+        lanes, slow, deaf = map(self.hosts_in, _AT_THE_NIC)
+        capacity[drains][lanes] = LANES_SHARE * HOST_BPS
+        capacity[drains][slow] = DRAIN_SHARE * HOST_BPS
         fair, full = fair_rates(self._traffic, capacity)
         _, down = tally.ports(topology)
         full[down] |= full[drains]
         storm = np.zeros(len(capacity), dtype=np.bool_)
         storm[drains] = self.hosts_in(Scenario.PAUSE_STORM)
         capacity[storm] = STORM_SHARE * HOST_BPS
+        # A NIC that cannot pause anybody holds nothing up: what it cannot take in is lost.
+        self._taken = np.where(deaf, capacity[drains], np.inf)
+        capacity[drains][deaf], storm[drains][deaf] = np.inf, False
         self._given = Given(capacity, full, storm, edges)
         self._flooded = np.zeros(edges, dtype=np.bool_)
         self._flooded[down] = self.hosts_in(Scenario.CNP_FLOOD)
         self._target = self._settled(fair)
+
+    def _lost(self, balance: Balance) -> Floats:
+        """Give by host the share of what arrives that its NIC drops."""
+        arriving = np.bincount(self._traffic.target, balance.sent[:, -1], len(self.boots))
+        return np.clip(1.0 - self._taken / np.maximum(arriving, 1.0), 0.0, 1.0)
+
+    def _boot(self, host: int) -> None:
+        """Let what a host counts begin at nothing."""
+        self.boots[host] += 1
+        up, down = (edges[host] for edges in tally.ports(self.topology))
+        for side, edge in ((SENDER, up), (RECEIVER, down)):
+            self._wire_from[side, :, edge] -= self.wire()[side, :, edge]
+        self._prios_from[:, host] -= self.prios()[:, host]
+        self._nics_from[:, host] -= self.nics()[:, host]
 
     def _settled(self, fair: Floats) -> Floats:
         """Give the rate that congestion control brings each path to; line rate where none acts."""

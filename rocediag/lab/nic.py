@@ -26,7 +26,7 @@ _STILL: Final = {
     ),
     "hw_counters": (
         "duplicate_request implied_nak_seq_err local_ack_timeout_err out_of_buffer"
-        " out_of_sequence packet_seq_err req_cqe_error req_cqe_flush_error"
+        " req_cqe_error req_cqe_flush_error"
         " req_remote_access_errors req_remote_invalid_request req_rnr_retries_exceeded"
         " req_transport_retries_exceeded resp_cqe_error resp_cqe_flush_error"
         " resp_local_length_error resp_remote_access_errors rnr_nak_retry_err roce_adp_retrans"
@@ -50,24 +50,24 @@ class Counted:
     prios: Ints
     nic: Ints
     stalling: bool
-    pfc: bool = True
+    pfc: bool
 
 
 def counted(
-    wire: Ints,
-    prios: Ints,
-    nics: Ints,
+    counts: tuple[Ints, Ints, Ints],
     host: int,
     edges: tuple[int, int],
     *,
     stalling: bool,
-    pfc: bool = True,
+    pfc: bool,
 ) -> Counted:
-    """Cut one host's counts out of the model's; ``edges`` are those it sends and receives on."""
-    up, down = edges
-    return Counted(
-        wire[SENDER, :, up], wire[RECEIVER, :, down], prios[:, host], nics[:, host], stalling, pfc
-    )
+    """Cut one host's counts out of the model's: those of edges, by priority, and of NICs.
+
+    ``edges`` are those it sends and receives on; ``pfc`` says whether its PFC is on.
+    """
+    (wire, prios, nics), (up, down) = counts, edges
+    seen = wire[SENDER, :, up], wire[RECEIVER, :, down], prios[:, host], nics[:, host]
+    return Counted(*seen, stalling, pfc)
 
 
 def still() -> dict[str, str]:
@@ -86,6 +86,8 @@ def texts(now: Counted) -> dict[str, str]:
         "hw_counters/np_ecn_marked_roce_packets": int(now.nic[Nic.MARKED]),
         "hw_counters/np_cnp_sent": int(now.nic[Nic.CNP_SENT]),
         "hw_counters/rp_cnp_handled": int(now.nic[Nic.CNP_HANDLED]),
+        "hw_counters/out_of_sequence": int(now.nic[Nic.OUT_OF_SEQUENCE]) & _Q_COUNTER,
+        "hw_counters/packet_seq_err": int(now.nic[Nic.SEQUENCE_NAKS]) & _Q_COUNTER,
         "hw_counters/rx_write_requests": int(now.nic[Nic.WRITES_RECEIVED]) & _Q_COUNTER,
     }
     rows = "".join(f"     {name}: {value}\n" for name, value in ethtool(now))
@@ -133,7 +135,8 @@ def _port_rows(now: Counted) -> Iterator[tuple[str, int]]:
         yield f"rx_{name}_phy", 0
     yield "tx_mac_control_phy", int(now.wire_down[Wire.PAUSE_FRAMES, LOSSLESS])
     yield "rx_mac_control_phy", int(now.wire_up[Wire.PAUSE_FRAMES, LOSSLESS])
-    for name in ("rx_unsupported_op", "rx_pause_ctrl", "tx_pause_ctrl", "rx_discards"):
+    yield "rx_discards_phy", int(now.nic[Nic.DISCARDED])
+    for name in ("rx_unsupported_op", "rx_pause_ctrl", "tx_pause_ctrl"):
         yield f"{name}_phy", 0
     for name in ("tx_discards", "tx_errors", "rx_undersize_pkts", "rx_fragments", "rx_jabbers"):
         yield f"{name}_phy", 0
@@ -151,20 +154,25 @@ def _port_rows(now: Counted) -> Iterator[tuple[str, int]]:
 
 def _priority_rows(now: Counted) -> Iterator[tuple[str, int]]:
     """Give what the port counts by priority; pause rows only where PFC is on."""
+    lost = int(now.nic[Nic.DISCARDED])
     for priority in range(8):
         yield f"rx_prio{priority}_bytes", int(now.prios[Prio.RX_BYTES, priority])
         yield f"rx_prio{priority}_packets", int(now.prios[Prio.RX_PACKETS, priority])
-        yield f"rx_prio{priority}_discards", 0
+        yield f"rx_prio{priority}_discards", lost if priority == LOSSLESS else 0
         yield f"tx_prio{priority}_bytes", int(now.prios[Prio.TX_BYTES, priority])
         yield f"tx_prio{priority}_packets", int(now.prios[Prio.TX_PACKETS, priority])
     if now.pfc:
-        # What holds the host's own queue it received, and what holds its leaf's it sent.
-        for way, wire in (("rx", now.wire_up), ("tx", now.wire_down)):
-            yield f"{way}_prio{LOSSLESS}_pause", int(wire[Wire.PAUSE_FRAMES, LOSSLESS])
-            duration = int(wire[Wire.PAUSE_MICROSECONDS, LOSSLESS])
-            yield f"{way}_prio{LOSSLESS}_pause_duration", duration
-        yield f"rx_prio{LOSSLESS}_pause_transition", int(now.wire_up[Wire.PAUSES, LOSSLESS])
+        yield from _pause_rows(now)
     yield "tx_pause_storm_warning_events", 0
     yield "tx_pause_storm_error_events", 0
     yield "module_unplug", 0
     yield "module_bad_shorted", 0
+
+
+def _pause_rows(now: Counted) -> Iterator[tuple[str, int]]:
+    # What holds the host's own queue it received, and what holds its leaf's it sent.
+    for way, wire in (("rx", now.wire_up), ("tx", now.wire_down)):
+        yield f"{way}_prio{LOSSLESS}_pause", int(wire[Wire.PAUSE_FRAMES, LOSSLESS])
+        duration = int(wire[Wire.PAUSE_MICROSECONDS, LOSSLESS])
+        yield f"{way}_prio{LOSSLESS}_pause_duration", duration
+    yield f"rx_prio{LOSSLESS}_pause_transition", int(now.wire_up[Wire.PAUSES, LOSSLESS])

@@ -16,11 +16,12 @@ class Scenario(StrEnum):
     all other hosts send to this one at once. WRONG_DSCP: the driver came back with factory
     settings, so RoCE leaves in priority 0. GID_MISMATCH: the port lost its IPv4 address, and
     with it its RoCE v2 IPv4 GID; connections that stand keep theirs, so traffic goes on.
-    CNP_FLOOD: the leaf marks at almost empty queues towards this host. PFC_OFF_AFTER_REBOOT: it
-    booted, and nobody turned PFC on again; nothing is paused in health, so traffic goes on.
-    PCIE_DEGRADED: the card came up with half its lanes at the lowest speed, so that it drains as
-    little as a slow receiver. TCP_FALLBACK: the library found no RDMA device, and all traffic
-    from and to the host is TCP. MTU_MISMATCH: the port has the MTU of an office network.
+    CNP_FLOOD: the leaf marks at almost empty queues towards this host. PFC_OFF_AFTER_REBOOT: the
+    host booted, and whatever sets its PFC did not run, so it neither sends nor heeds pauses; where
+    it would have paused its leaf it drops. PCIE_DEGRADED: its card came up with four slow lanes,
+    which carry a quarter of line. TCP_FALLBACK: the job on it found no RDMA device, and it and
+    its peers talk over sockets. MTU_MISMATCH: its port came back with an MTU of 1500, and its
+    connections were made with frames that fit.
     """
 
     HEALTHY = "healthy"
@@ -45,15 +46,12 @@ DEFAULT_DEVICE: Final[Mapping[Scenario, str]] = MappingProxyType(
         Scenario.GID_MISMATCH: "gpu14",
         Scenario.CNP_FLOOD: "gpu16",
         Scenario.PFC_OFF_AFTER_REBOOT: "gpu08",
-        Scenario.PCIE_DEGRADED: "gpu02",
-        Scenario.TCP_FALLBACK: "gpu12",
-        Scenario.MTU_MISMATCH: "gpu05",
+        Scenario.PCIE_DEGRADED: "gpu12",
+        Scenario.TCP_FALLBACK: "gpu05",
+        Scenario.MTU_MISMATCH: "gpu10",
     }
 )
 """Different hosts, so that several scenarios can run side by side."""
-
-SLOW: Final = frozenset({Scenario.SLOW_RECEIVER, Scenario.PCIE_DEGRADED})
-"""Scenarios in which a host's PCIe does not take what the wire brings."""
 
 Trouble = tuple[Scenario, str]
 """A scenario and the host it befell."""

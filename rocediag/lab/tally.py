@@ -1,6 +1,5 @@
 """What counters count: one tick's traffic as rates, by edge and priority and by host."""
 
-from collections.abc import Mapping
 from enum import IntEnum
 from typing import Final
 
@@ -10,20 +9,16 @@ from roce.model import Bools, Floats
 from rocediag.lab import queues
 from rocediag.lab.balance import Balance
 from rocediag.lab.fairness import load
-from rocediag.lab.scenarios import SLOW, Scenario
 from rocediag.lab.topology import Topology
-from rocediag.lab.traffic import HOPS, Traffic
+from rocediag.lab.traffic import HOPS, TCP_BYTES, Traffic
 
 LOSSLESS: Final = 3
 CNP: Final = 6
 LOSSY: Final = 0
 """Priorities: RoCE, CNPs, all else."""
 
-RDMA_BYTES: Final = 4158
-TCP_BYTES: Final = 1518
 CNP_BYTES: Final = 78
-"""Frames with their headers: 4096 bytes of RoCE v2 payload, a full TCP segment, a CNP."""
-
+"""A CNP's frame, with its headers."""
 MESSAGE_BYTES: Final = 1 << 20
 """What one RDMA write carries."""
 
@@ -66,6 +61,9 @@ class Nic(IntEnum):
     TCP_TX_PACKETS = 11
     TCP_RX_BYTES = 12
     TCP_RX_PACKETS = 13
+    DISCARDED = 14
+    OUT_OF_SEQUENCE = 15
+    SEQUENCE_NAKS = 16
 
 
 def wire(topology: Topology, traffic: Traffic, balance: Balance, marked: Floats) -> Floats:
@@ -73,7 +71,7 @@ def wire(topology: Topology, traffic: Traffic, balance: Balance, marked: Floats)
     edges = len(topology.edges)
     speed = np.array([edge.speed_bps for edge in topology.edges])
     rates = np.zeros((len(Wire), edges, 8))
-    size = np.where(traffic.rdma, RDMA_BYTES, TCP_BYTES)[:, None]
+    size = traffic.frame_bytes[:, None]
     flowing = balance.sent / 8
     for priority, mine in ((LOSSLESS, traffic.lossless), (LOSSY, ~traffic.lossless)):
         only = mine[:, None]
@@ -115,9 +113,14 @@ def nics(
     traffic: Traffic,
     balance: Balance,
     marked: Floats,
-    troubled: Mapping[Scenario, Bools],
+    lost: Floats,
+    slow: Bools,
 ) -> Floats:
-    """Give the rates of what NICs count besides, (Nic, hosts)."""
+    """Give the rates of what NICs count besides, (Nic, hosts).
+
+    By host: ``lost`` is the share of what arrives that its NIC drops for want of room, ``slow``
+    says that PCIe is what it waits for.
+    """
     hosts = len(topology.hosts)
     rates = np.zeros((len(Nic), hosts))
     out = np.where(traffic.rdma, balance.sent[:, 0], 0.0) / 8
@@ -128,9 +131,10 @@ def nics(
     sent = np.bincount(traffic.source, out, hosts)
     received = np.bincount(traffic.target, into, hosts)
     rates[Nic.RDMA_TX_BYTES] = sent + answered * CNP_BYTES
-    rates[Nic.RDMA_TX_PACKETS] = sent / RDMA_BYTES + answered
+    frame = traffic.frame_bytes
+    rates[Nic.RDMA_TX_PACKETS] = np.bincount(traffic.source, out / frame, hosts) + answered
     rates[Nic.RDMA_RX_BYTES] = received + handled * CNP_BYTES
-    rates[Nic.RDMA_RX_PACKETS] = received / RDMA_BYTES + handled
+    rates[Nic.RDMA_RX_PACKETS] = np.bincount(traffic.target, into / frame, hosts) + handled
     rates[Nic.MARKED] = np.bincount(
         traffic.target, arriving_marked(traffic, balance, marked), hosts
     )
@@ -139,8 +143,7 @@ def nics(
     rates[Nic.WRITES_RECEIVED] = received / MESSAGE_BYTES
     # PCIe stalls only while there is more to take in than it takes.
     _, down = ports(topology)
-    slow = np.logical_or.reduce([troubled[scenario] for scenario in SLOW])
-    stalled = slow & (balance.held[down] > 0)
+    stalled = slow & ((balance.held[down] > 0) | (lost > 0))
     rates[Nic.STALLED_SECONDS] = np.where(stalled, 0.95, 0.0)
     rates[Nic.BUFFER_FULL] = np.where(stalled, 200.0, 0.0)
     tcp = np.where(traffic.rdma[:, None], 0.0, balance.sent) / 8
@@ -148,6 +151,10 @@ def nics(
     rates[Nic.TCP_RX_BYTES] = np.bincount(traffic.target, tcp[:, -1], hosts)
     rates[Nic.TCP_TX_PACKETS] = rates[Nic.TCP_TX_BYTES] / TCP_BYTES
     rates[Nic.TCP_RX_PACKETS] = rates[Nic.TCP_RX_BYTES] / TCP_BYTES
+    # Each loss shows at the receiver as a gap, and at the sender as the NAK that tells of it.
+    gaps = into / frame * lost[traffic.target]
+    rates[Nic.DISCARDED] = rates[Nic.OUT_OF_SEQUENCE] = np.bincount(traffic.target, gaps, hosts)
+    rates[Nic.SEQUENCE_NAKS] = np.bincount(traffic.source, gaps, hosts)
     return rates
 
 
@@ -156,7 +163,7 @@ def arriving_marked(traffic: Traffic, balance: Balance, marked: Floats) -> Float
     clean = np.ones(traffic.hops.max() + 1)
     clean[: len(marked)] = 1.0 - marked
     share = 1.0 - clean[traffic.hops].prod(axis=1)
-    packets = np.where(traffic.lossless, balance.sent[:, -1], 0.0) / 8 / RDMA_BYTES
+    packets = np.where(traffic.lossless, balance.sent[:, -1], 0.0) / 8 / traffic.frame_bytes
     arriving: Floats = packets * share
     return arriving
 

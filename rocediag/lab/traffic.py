@@ -1,6 +1,6 @@
 """Who sends how much to whom, and by which way: the demand of the lab's jobs, and ECMP."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final
@@ -21,6 +21,18 @@ TCP_BPS: Final = 0.3e9
 INCAST_BPS: Final = 12e9
 """What a host sends: a ring over the leaves, a pair two leaves on, a neighbour on its leaf, a
 little TCP; and in an incast, each to the one receiver. In health no queue is 70 % busy."""
+
+SOCKETS_SHARE: Final = 0.4
+"""Share of its demand that a job gets through sockets: the host's cores copy all of it."""
+
+LANES_SHARE: Final = 0.45
+"""Share of its demand that a NIC sends which reads memory over a quarter of its lanes."""
+
+RDMA_BYTES: Final = 4158
+SMALL_RDMA_BYTES: Final = 1086
+TCP_BYTES: Final = 1518
+"""Frames with their headers: 4096 bytes of RoCE v2 payload, the 1024 of an MTU of 1500, and a full
+TCP segment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +58,7 @@ class Traffic:
     target: Ints
     demand: Floats
     queue_pairs: Floats
+    frame_bytes: Floats
     rdma: Bools
     lossless: Bools
     hops: Ints
@@ -61,35 +74,46 @@ def count_queues(topology: Topology) -> int:
     return len(topology.edges) + len(topology.hosts) + 1
 
 
-def compose(topology: Topology, troubles: Iterable[Trouble]) -> Traffic:
+def compose(topology: Topology, troubles: Collection[Trouble]) -> Traffic:
     """Lay the flows of the jobs, and of an incast, over the fabric.
 
     The paths of the jobs come first and in the same order whatever goes wrong.
     """
-    active = set(troubles)
-    astray = {host for scenario, host in active if scenario is Scenario.WRONG_DSCP}
-    fallen = {host for scenario, host in active if scenario is Scenario.TCP_FALLBACK}
-    receivers = sorted(host for scenario, host in active if scenario is Scenario.INCAST)
+    astray, receivers, sockets, lanes, small = (
+        {host for scenario, host in troubles if scenario is wanted}
+        for wanted in (
+            Scenario.WRONG_DSCP,
+            Scenario.INCAST,
+            Scenario.TCP_FALLBACK,
+            Scenario.PCIE_DEGRADED,
+            Scenario.MTU_MISMATCH,
+        )
+    )
     index = {host: number for number, host in enumerate(topology.hosts)}
     none = count_queues(topology) - 1
-    rows: list[tuple[int, int, float, float, bool, bool]] = []
+    rows: list[tuple[int, int, float, float, float, bool, bool]] = []
     hops: list[list[int]] = []
-    for flow in [*_jobs(topology), *_incasts(topology, receivers)]:
+    for flow in [*_jobs(topology), *_incasts(topology, sorted(receivers))]:
+        ends = {flow.source, flow.target}
+        rdma = flow.rdma and not ends & sockets
+        demand = flow.demand_bps * (SOCKETS_SHARE if rdma is not flow.rdma else 1.0)
+        demand *= LANES_SHARE if flow.source in lanes else 1.0
+        frame = (SMALL_RDMA_BYTES if ends & small else RDMA_BYTES) if rdma else TCP_BYTES
+        lossless = rdma and flow.source not in astray
         for spine, pairs in _ways(topology, flow):
             share = pairs / flow.queue_pairs
-            rdma = flow.rdma and fallen.isdisjoint({flow.source, flow.target})
-            lossless = rdma and flow.source not in astray
             source, target = index[flow.source], index[flow.target]
-            rows.append((source, target, flow.demand_bps * share, pairs, rdma, lossless))
+            rows.append((source, target, demand * share, pairs, frame, rdma, lossless))
             way = topology.way(flow.source, flow.target, spine)
             middle = way[1:-1] or [none, none]
             hops.append([way[0], *middle, way[-1], len(topology.edges) + target])
-    source_, target_, demand, pairs_, rdma_, lossless_ = zip(*rows, strict=True)
+    source_, target_, demand_, pairs_, frame_, rdma_, lossless_ = zip(*rows, strict=True)
     return Traffic(
         source=np.array(source_, dtype=np.int64),
         target=np.array(target_, dtype=np.int64),
-        demand=np.array(demand, dtype=np.float64),
+        demand=np.array(demand_, dtype=np.float64),
         queue_pairs=np.array(pairs_, dtype=np.float64),
+        frame_bytes=np.array(frame_, dtype=np.float64),
         rdma=np.array(rdma_, dtype=np.bool_),
         lossless=np.array(lossless_, dtype=np.bool_),
         hops=np.array(hops, dtype=np.int64),

@@ -35,6 +35,12 @@ def counts(directory: Path, host: str) -> dict[str, list[int]]:
     }
 
 
+def epoch(directory: Path) -> str | None:
+    batch = read(directory, "gpu03").batch
+    assert batch is not None
+    return batch.epoch
+
+
 def facts(directory: Path, host: str) -> PortFacts:
     told = read(directory, host).facts
     assert told is not None
@@ -104,6 +110,40 @@ def test_settings_change_with_a_scenario_and_back(tmp_path: Path) -> None:
     model.set_troubles([])
     hosts.set_up(["gpu03"])
     assert facts(tmp_path, "gpu03") == healthy
+
+
+def test_a_boot_is_another_one_each_time_and_stays_when_the_settings_are_back(
+    tmp_path: Path,
+) -> None:
+    model = small()
+    hosts = Hosts(tmp_path, model)
+    first = epoch(tmp_path)
+    assert counts(tmp_path, "gpu03")["tx_bytes"][0] > 0
+    seen = []
+    reboot = (Scenario.PFC_OFF_AFTER_REBOOT, "gpu03")
+    for troubles in ([reboot], [], [reboot]):
+        model.set_troubles(troubles)
+        hosts.set_up(["gpu03"])
+        hosts.publish()
+        seen.append((epoch(tmp_path), facts(tmp_path, "gpu03").pfc_enabled))
+    (second, off), (same, on), (third, again) = seen
+    assert (off, on, again) == ((), (3,), ())
+    assert second == same
+    assert len({first, second, third}) == 3
+    found = counts(tmp_path, "gpu03")
+    assert found["tx_bytes"] == [0]
+    assert "pfc_rx_frames" not in found
+
+
+def test_a_slow_slot_and_a_small_mtu_are_read_as_such(tmp_path: Path) -> None:
+    model = small()
+    hosts = Hosts(tmp_path, model)
+    model.set_troubles([(Scenario.PCIE_DEGRADED, "gpu03"), (Scenario.MTU_MISMATCH, "gpu03")])
+    hosts.set_up(["gpu03"])
+    told = facts(tmp_path, "gpu03")
+    assert (told.pci_width, told.pci_width_max) == (4, 16)
+    assert (told.pci_speed_gts, told.pci_speed_max_gts) == (8.0, 16.0)
+    assert (told.mtu_bytes, told.active_mtu_bytes) == (1500, 1024)
 
 
 def test_a_new_lab_mends_what_the_last_one_left_broken(tmp_path: Path) -> None:

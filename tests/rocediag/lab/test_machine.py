@@ -1,10 +1,11 @@
 import json
 
+import pytest
+
 from rocediag.lab import machine
 from rocediag.lab.machine import NET, PCI, PORT, RDMA
-from rocediag.lab.model import DRAIN_SHARE
 from rocediag.lab.scenarios import Scenario
-from rocediag.lab.topology import HOST_BPS, NETDEV
+from rocediag.lab.topology import NETDEV
 
 
 def test_a_healthy_host_has_four_gids_and_marked_empty_slots() -> None:
@@ -35,43 +36,38 @@ def test_factory_settings_empty_the_app_table_and_force_class_0() -> None:
     assert json.loads(wrong[path] or "")["pfc"] == {"enabled": [3]}
 
 
-def test_a_reboot_has_another_boot_id_and_no_pfc() -> None:
-    path = f"dcb/{NETDEV}.json"
-    before = machine.settings(1, ())
-    after = machine.settings(1, {Scenario.PFC_OFF_AFTER_REBOOT}, boots=1)
-    assert {name for name in before if before[name] != after[name]} == {path, "boot_id"}
-    assert json.loads(after[path] or "")["pfc"] == {"enabled": []}
-
-
-def test_a_degraded_slot_has_fewer_lanes_at_a_lower_speed_than_it_could() -> None:
-    texts = machine.settings(1, {Scenario.PCIE_DEGRADED})
-    now = texts[f"{PCI}/current_link_speed"], texts[f"{PCI}/current_link_width"]
-    assert now == ("2.5 GT/s PCIe\n", "8\n")
-    assert machine.fixed(1)[f"{PCI}/max_link_width"] == "16\n"
-    # 8b/10b leaves 2 Gb/s a lane: about what the model lets it drain.
-    assert 0.9 < 8 * 2e9 / (DRAIN_SHARE * HOST_BPS) < 1.1
-
-
-def test_an_mtu_is_that_of_the_port() -> None:
-    texts = machine.settings(1, {Scenario.MTU_MISMATCH})
-    assert texts[f"{NET}/mtu"] == "1500\n"
-
-
 def test_scenarios_of_the_wire_change_no_setting() -> None:
-    for scenario in (Scenario.PAUSE_STORM, Scenario.SLOW_RECEIVER, Scenario.INCAST):
+    for scenario in (
+        Scenario.PAUSE_STORM,
+        Scenario.SLOW_RECEIVER,
+        Scenario.INCAST,
+        Scenario.CNP_FLOOD,
+        Scenario.TCP_FALLBACK,
+    ):
         assert machine.settings(1, {scenario}) == machine.settings(1, ())
 
 
+@pytest.mark.parametrize(
+    ("scenario", "boots", "changed"),
+    [
+        (Scenario.PFC_OFF_AFTER_REBOOT, 1, {f"dcb/{NETDEV}.json", "boot_id"}),
+        (Scenario.PCIE_DEGRADED, 0, {f"{PCI}/current_link_{what}" for what in ("speed", "width")}),
+        (Scenario.MTU_MISMATCH, 0, {f"{NET}/mtu"}),
+    ],
+)
+def test_a_setting_that_was_lost_changes_its_own_files_alone(
+    scenario: Scenario, boots: int, changed: set[str]
+) -> None:
+    well, sick = machine.settings(7, ()), machine.settings(7, {scenario}, boots)
+    assert {path for path in well if well[path] != sick[path]} == changed
+
+
 def test_hosts_differ_in_what_must_differ() -> None:
-    first, second = ({**machine.fixed(n), **machine.settings(n, ())} for n in (1, 2))
+    first, second = machine.fixed(1), machine.fixed(2)
     differing = {path for path in first if first[path] != second[path]}
+    assert machine.settings(1, ())["boot_id"] != machine.settings(2, ())["boot_id"]
     assert differing == {
-        "boot_id",
         f"{NET}/address",
-        f"{PORT}/gids/0",
-        f"{PORT}/gids/1",
-        f"{PORT}/gids/2",
-        f"{PORT}/gids/3",
         f"{RDMA}/node_guid",
         f"{RDMA}/sys_image_guid",
     }

@@ -32,10 +32,25 @@ def test_pause_rows_are_there_only_for_the_priority_with_pfc() -> None:
     assert [p for p in range(8) if f"rx_prio{p}_pause" in rows] == [3]
     assert [p for p in range(8) if f"tx_prio{p}_bytes" in rows] == list(range(8))
     assert not any("global_pause" in name for name in rows)
-    off = dict(nic.ethtool(some(pfc=False)))
-    assert set(rows) - set(off) == {name for name in rows if "prio3_pause" in name}
     names = [name for name, _ in nic.ethtool(some())]
     assert len(names) == len(set(names))
+    off = dict(nic.ethtool(some(pfc=False)))
+    assert {name for name in rows if name not in off} == {
+        "rx_prio3_pause",
+        "rx_prio3_pause_duration",
+        "rx_prio3_pause_transition",
+        "tx_prio3_pause",
+        "tx_prio3_pause_duration",
+    }
+
+
+def test_what_the_nic_drops_stands_at_the_lossless_priority_and_at_the_port() -> None:
+    now, rows = some(), dict(nic.ethtool(some()))
+    assert rows["rx_prio3_discards"] == rows["rx_discards_phy"] == now.nic[Nic.DISCARDED]
+    assert rows["rx_prio0_discards"] == 0
+    texts = nic.texts(now)
+    assert int(texts[f"{PORT}/hw_counters/out_of_sequence"]) == 8 + Nic.OUT_OF_SEQUENCE
+    assert int(texts[f"{PORT}/hw_counters/packet_seq_err"]) == 8 + Nic.SEQUENCE_NAKS
 
 
 def test_queue_counters_wrap_at_32_bits_and_data_is_told_in_words() -> None:
@@ -55,7 +70,8 @@ def test_the_stall_gauge_shows_what_is_now() -> None:
 def test_counts_are_cut_out_of_the_models() -> None:
     model = Model()
     wire, up, down = model.wire(), *ports(model.topology)
-    now = nic.counted(wire, model.prios(), model.nics(), 5, (up[5], down[5]), stalling=False)
+    counts = wire, model.prios(), model.nics()
+    now = nic.counted(counts, 5, (up[5], down[5]), stalling=False, pfc=True)
     assert np.array_equal(now.wire_up, wire[0, :, up[5]])
     assert np.array_equal(now.wire_down, wire[1, :, down[5]])
     assert np.array_equal(now.prios, model.prios()[:, 5])

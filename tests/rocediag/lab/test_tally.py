@@ -4,20 +4,24 @@ import pytest
 from roce.model import Bools, Floats
 from rocediag.lab import tally
 from rocediag.lab.balance import Balance
-from rocediag.lab.scenarios import Scenario
-from rocediag.lab.tally import CNP, LOSSLESS, LOSSY, RDMA_BYTES, Nic, Prio, Wire
+from rocediag.lab.tally import CNP, LOSSLESS, LOSSY, Nic, Prio, Wire
 from rocediag.lab.topology import build
-from rocediag.lab.traffic import HOPS, compose
+from rocediag.lab.traffic import HOPS, RDMA_BYTES, compose
 
 TOPOLOGY = build()
 TRAFFIC = compose(TOPOLOGY, ())
 EDGES = len(TOPOLOGY.edges)
-CALM: dict[Scenario, Bools] = {s: np.zeros(16, dtype=np.bool_) for s in Scenario}
+NOBODY = np.zeros(16, dtype=np.bool_)
+LOSSLESS_NICS = np.zeros(16)
 
 
 def flowing(held: float = 0.0) -> Balance:
     sent = np.repeat(TRAFFIC.demand[:, None], HOPS, axis=1)
     return Balance(sent, np.zeros_like(sent), np.full(EDGES, held), np.zeros(EDGES))
+
+
+def nics(balance: Balance, lost: Floats = LOSSLESS_NICS, slow: Bools = NOBODY) -> Floats:
+    return tally.nics(TOPOLOGY, TRAFFIC, balance, np.zeros(EDGES), lost, slow)
 
 
 def marking(sender: str, receiver: str, share: float) -> Floats:
@@ -74,15 +78,28 @@ def test_a_nic_that_trusts_pcp_counts_all_on_priority_0() -> None:
 
 
 def test_pcie_stalls_only_where_a_slow_receiver_has_to_pause() -> None:
-    slow = CALM | {Scenario.SLOW_RECEIVER: np.arange(16) == 4}
-    idle = tally.nics(TOPOLOGY, TRAFFIC, flowing(), np.zeros(EDGES), slow)
-    busy = tally.nics(TOPOLOGY, TRAFFIC, flowing(held=0.5), np.zeros(EDGES), slow)
+    slow = np.arange(16) == 4
+    idle = nics(flowing(), slow=slow)
+    busy = nics(flowing(held=0.5), slow=slow)
     assert not idle[Nic.STALLED_SECONDS].any()
     assert np.flatnonzero(busy[Nic.STALLED_SECONDS]).tolist() == [4]
 
 
+def test_what_a_nic_drops_is_a_gap_there_and_a_nak_at_its_senders() -> None:
+    lost = np.where(np.arange(16) == 4, 0.1, 0.0)
+    rates = nics(flowing(), lost, slow=np.arange(16) == 4)
+    gaps = 0.1 * rates[Nic.RDMA_RX_PACKETS, 4]
+    assert rates[Nic.DISCARDED].tolist() == rates[Nic.OUT_OF_SEQUENCE].tolist()
+    assert rates[Nic.DISCARDED, 4] == pytest.approx(gaps)
+    assert rates[Nic.SEQUENCE_NAKS].sum() == pytest.approx(gaps)
+    assert rates[Nic.SEQUENCE_NAKS, 4] == 0
+    assert np.count_nonzero(rates[Nic.DISCARDED]) == 1
+    assert rates[Nic.STALLED_SECONDS, 4] > 0
+    assert not nics(flowing())[Nic.DISCARDED].any()
+
+
 def test_tcp_is_no_rdma() -> None:
-    rates = tally.nics(TOPOLOGY, TRAFFIC, flowing(), np.zeros(EDGES), CALM)
+    rates = nics(flowing())
     demand = np.bincount(TRAFFIC.source, TRAFFIC.demand)
     together = rates[Nic.RDMA_TX_BYTES] + rates[Nic.TCP_TX_BYTES]
     assert np.allclose(together * 8, demand)
