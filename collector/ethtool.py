@@ -25,6 +25,7 @@ from roce.model import State
 
 # include/uapi/linux/sockios.h and include/uapi/linux/ethtool.h
 SIOCETHTOOL: Final = 0x8946
+GPAUSEPARAM: Final = 0x12
 GSTRINGS: Final = 0x1B
 GSTATS: Final = 0x1D
 GSSET_INFO: Final = 0x37
@@ -127,6 +128,24 @@ def ask_kernel(netdev: str) -> list[tuple[str, int]]:
             if values is not None and names is not None and names == _names(sock, netdev, count):
                 return list(zip(names, values, strict=True))
     raise DataError(f"ethtool -S {netdev}: its rows changed during {TRIES} reads; read it again")
+
+
+def read_pause(tree: SysTree, netdev: str) -> bool | None:
+    """Tell whether 802.3x pause is on, either way; only a live driver tells it.
+
+    Where it is negotiated what is told is what was offered, and what came of it is unknown.
+    """
+    if not tree.live:
+        return None
+    # struct ethtool_pauseparam: cmd, autoneg, rx_pause, tx_pause
+    buffer = array.array("B", struct.pack("=4I", GPAUSEPARAM, 0, 0, 0))
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+            _call(sock, netdev, buffer)
+    except OSError:
+        return None
+    _, negotiated, received, sent = struct.unpack("=4I", buffer)
+    return None if negotiated else bool(received or sent)
 
 
 def _call(sock: socket.socket, netdev: str, buffer: "array.array[int]") -> None:

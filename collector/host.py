@@ -15,13 +15,15 @@ from typing import Final
 
 from collector import ethtool, hostfacts, sysfs
 from collector.aside import aside
-from collector.hostcolumns import Cell, Readings, Sheet, load_driver, make_columns
-from collector.hostcounts import HostCounts
+from collector.hostcolumns import Readings
+from collector.hostports import HostPorts
+from collector.linkwatch import LinkWatch
 from collector.metrics import CollectorMetrics
 from collector.pace import Pace
+from collector.portcounts import PortCounts
 from collector.source import Sink
-from collector.sysfs import HostPort, Reading, SysTree
-from roce.model import Batch, Device, Facts, Site, State
+from collector.sysfs import HostPort, SysTree
+from roce.model import Batch, Device, Facts, Site
 
 logger = logging.getLogger(__name__)
 
@@ -49,38 +51,24 @@ class HostReader:
     def __init__(self, device: str, tree: SysTree, exclude: Collection[str] = ()) -> None:
         self._device = device
         self._tree = tree
-        self._counts = HostCounts(tree)
-        self._exclude = tuple(exclude)
-        self._driver = load_driver()
-        columns = make_columns(self._driver)
-        self._sheet = Sheet(columns)
-        cells = {c for s in columns.values() for col in s for lane in col.lanes for c in lane}
-        self._cells = [cell for cell in cells if cell[0] == "ethtool"]
-        self._rows = frozenset(name for _, name in self._cells)
-        self._sticks = {
-            place: {(place, name): entry.sticks_at for name, entry in entries.items()}
-            for place, entries in (
-                ("counters", self._driver.counters),
-                ("hw_counters", self._driver.hw_counters),
-            )
-        }
+        self._finder = HostPorts(tree, exclude)
+        self._counts = PortCounts(tree)
+        self._watch = LinkWatch()
         self._ports: tuple[HostPort, ...] = ()
         self._listed: tuple[str, ...] | None = None
         self._names: dict[str, set[str]] = {}
         self._slow_notes: dict[str, str] = {}
 
     def read(self, at: float, *, slow: bool) -> HostReading:
-        """Read all counters now; settings too where ``slow`` or where ports or rows changed."""
+        """Read all counters now; settings too where ``slow``, or where anything changed."""
         tree, listed = self._tree, self._tree.names(sysfs.CLASS)
-        if slow or listed != self._listed:
+        stirred = tree.live and self._watch.changed()
+        if slow or stirred or listed != self._listed:
             self._listed, slow = listed, True
-            self._counts.let_go()
-            self._ports = sysfs.find_ports(tree, self._exclude)
-            for port in self._ports:
-                sysfs.probe(tree, port, {*self._driver.counters, *self._driver.hw_counters})
+            self._ports = self._finder.find()
+            self._counts.meet(self._ports)
             self._slow_notes = tree.take_notes()
-        tables = {p.name: self._table(p) for p in self._ports}
-        read = {p.name: self._readings(p, tables[p.name]) for p in self._ports}
+        read, tables = self._counts.read(self._ports, fresh=slow)
         notes = tree.take_notes()
         rows = {n: t.values for n, t in tables.items() if isinstance(t, ethtool.Table)}
         names = {name: set(values) for name, values in rows.items()}
@@ -88,6 +76,7 @@ class HostReader:
         if slow or names != self._names:
             self._names = names
             facts = Facts(at, self._device, hostfacts.read_facts(tree, self._ports, rows))
+            self._watch.follow(hostfacts.netdevs(facts.facts))
             self._slow_notes |= tree.take_notes()
         unreadable = {**self._slow_notes, **notes}
         return HostReading(
@@ -99,31 +88,9 @@ class HostReader:
         )
 
     def _batch(self, at: float, read: Mapping[str, Readings]) -> Batch:
-        blocks, states = self._sheet.fill(read)
+        blocks, states = self._counts.sheet.fill(read)
         epoch = hostfacts.boot_id(self._tree)
         return Batch(at, self._device, tuple(read), blocks, SOURCE, epoch, states=states)
-
-    def _named(self, port: HostPort) -> bool:
-        """Say whether the driver's names may be asked of a port: never under another driver."""
-        return port.roce and port.driver in {None, *self._driver.drivers}
-
-    def _table(self, port: HostPort) -> ethtool.Table | State:
-        """Read `ethtool -S`; a virtual function's physical rows would be its parent's."""
-        if port.vf_of is not None or not self._named(port):
-            return State.UNSUPPORTED
-        if port.netdev is None:
-            return State.ABSENT
-        return ethtool.read_table(self._tree, port.netdev, self._rows)
-
-    def _readings(self, port: HostPort, table: ethtool.Table | State) -> Readings:
-        known, why = ({}, table) if isinstance(table, State) else (table.values, State.ABSENT)
-        found: dict[Cell, Reading] = dict.fromkeys(self._cells, why)
-        found.update({("ethtool", row): value for row, value in known.items()})
-        for name, reading in sysfs.read_link(self._tree, port).items():
-            found["link", name] = reading
-        for folder in ("counters", "hw_counters") if self._named(port) else ("counters",):
-            found.update(self._counts.read(f"{port.path}/{folder}", self._sticks[folder]))
-        return found
 
     def _idle(self, unreadable: Mapping[str, str]) -> str:
         """Say why there is no port."""
@@ -131,12 +98,7 @@ class HostReader:
             return "has no RDMA port that is not excluded"
         if sysfs.CLASS in unreadable:
             return f"cannot read {sysfs.CLASS}: {unreadable[sysfs.CLASS]}"
-        mine = sysfs.netdevs_of(self._tree, self._driver.drivers)
-        if mine:
-            return f"ib driver not loaded, though {', '.join(mine)} could do RDMA: load mlx5_ib"
-        if self._tree.names(".") is None:
-            return f"cannot be read: there is no folder {self._tree.root}; mend sysfs.root"
-        return "has no RDMA driver loaded"
+        return self._counts.idle()
 
 
 class HostSource:

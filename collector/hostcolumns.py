@@ -1,10 +1,11 @@
 """From what a driver calls things to a batch's columns: what `drivers/*.toml` says, applied."""
 
+import math
 import tomllib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import numpy as np
@@ -23,6 +24,8 @@ PLACES: Final = ("ethtool", "hw_counters", "counters")
 _REASONS: Final = tuple(State(s) for s in ("saturated", "not_readable", "restarted", "absent"))
 """Why a signal is unknown: where ports differ the first of these is told, else unsupported."""
 
+_TOP: Final = (1 << 64) - 1
+
 Cell = tuple[str, str]
 """Where one value stands: its place, and the name of its file or row."""
 
@@ -40,9 +43,11 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Driver(msgspec.Struct, frozen=True, kw_only=True):
-    """A driver's names by place."""
+    """A driver's names by place; drivers/mlx5.toml explains the rest."""
 
     drivers: tuple[str, ...]
+    module: str = ""
+    ones_unreadable: bool = False
     counters: dict[str, Entry] = {}
     hw_counters: dict[str, Entry] = {}
     ethtool: dict[str, Entry] = {}
@@ -50,44 +55,94 @@ class Driver(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One signal: for each of its lanes (1 or 8) the cells that may give it, best first."""
+    """One signal: for each of its lanes (1 or 8) the cells that may give it, best first.
+
+    ``times`` says of cells with a larger unit than the column's how many of that they count in.
+    """
 
     signal: str
     factor: float
     bits: int
     lanes: tuple[list[Cell], ...]
+    times: dict[Cell, int] = field(default_factory=dict)
 
 
-def load_driver() -> Driver:
-    """Load the names of mlx5_core."""
-    file = resources.files("collector") / "drivers" / "mlx5.toml"
-    return build(Driver, tomllib.loads(file.read_text("utf-8")), "collector/drivers/mlx5.toml")
+def load_driver(name: str = "mlx5") -> Driver:
+    """Load the names of one driver, by its file's name."""
+    return build(Driver, _raw(f"{name}.toml"), f"collector/drivers/{name}.toml")
 
 
-def make_columns(driver: Driver) -> dict[Scope, tuple[Column, ...]]:
-    """Give a driver's columns by scope, in the order of the table of signals.
+def load_drivers() -> tuple[Driver, ...]:
+    """Load the names of all drivers: of the files that say whose they are."""
+    files = (resources.files("collector") / "drivers").iterdir()
+    names = sorted(file.name for file in files if file.name.endswith(".toml"))
+    return tuple(load_driver(n.removesuffix(".toml")) for n in names if "drivers" in _raw(n))
+
+
+def _raw(name: str) -> dict[str, Any]:
+    file = resources.files("collector") / "drivers" / name
+    return tomllib.loads(file.read_text("utf-8"))
+
+
+def load_common() -> Driver:
+    """Load the names that mean the same under every driver: those of the PMA counters."""
+    return Driver(drivers=(), counters=load_driver().counters)
+
+
+def ethtool_rows(driver: Driver) -> frozenset[str]:
+    """Give the rows of `ethtool -S` that a driver's names stand for."""
+    return frozenset(
+        name.replace(PRIORITY, str(lane)) for name in driver.ethtool for lane in range(PRIORITIES)
+    )
+
+
+def make_columns(*drivers: Driver) -> dict[Scope, tuple[Column, ...]]:
+    """Give the columns of some drivers by scope, in the order of the table of signals.
+
+    All names of a signal share a column: its unit is the smallest of theirs, and its width
+    theirs where they agree, else 64 bits (a wrap of the narrower ones then looks like a restart,
+    and costs one interval).
 
     Raises:
-        ConfigError: a name stands for no signal of its scope, or two for one don't agree.
+        ConfigError: a name stands for no signal of its scope, or for two; or two names for one
+            signal have units of which neither is a whole number of the other.
     """
-    found = {name: Column(name, 1.0, 64, ([("link", name)],)) for name in sysfs.LINK}
+    given: dict[str, dict[tuple[str, str], Entry]] = {}
+    owners: dict[tuple[str, str], tuple[str, float]] = {}
     for place in PLACES:
-        entries: dict[str, Entry] = getattr(driver, place)
-        for name, entry in entries.items():
+        for name, entry in ((n, e) for d in drivers for n, e in getattr(d, place).items()):
             scope = Scope.QUEUE if PRIORITY in name else Scope.PORT
             if entry.signal not in SIGNALS or SIGNALS[entry.signal].scope is not scope:
                 raise ConfigError(f"{place}.{name}: no {scope} signal is called {entry.signal}")
-            lanes: tuple[list[Cell], ...] = tuple(
-                [] for _ in range(PRIORITIES if scope is Scope.QUEUE else 1)
-            )
-            new = Column(entry.signal, entry.factor, entry.bits, lanes)
-            column = found.setdefault(entry.signal, new)
-            if (column.factor, column.bits) != (entry.factor, entry.bits):
-                raise ConfigError(f"{place}.{name}: all names of a signal share factor and bits")
-            for lane, cells in enumerate(column.lanes):
-                cells.append((place, name.replace(PRIORITY, str(lane))))
-    order = sorted(found.values(), key=lambda c: SIGNALS[c.signal].index)
-    return {s: tuple(c for c in order if SIGNALS[c.signal].scope is s) for s in Scope}
+            meaning = (entry.signal, entry.factor)
+            if owners.setdefault((place, name), meaning) != meaning:
+                raise ConfigError(f"{place}.{name}: means something else to another driver")
+            given.setdefault(entry.signal, {})[place, name] = entry
+    found = [Column(name, 1.0, 64, ([("link", name)],)) for name in sysfs.LINK]
+    found += [_column(signal, entries) for signal, entries in given.items()]
+    order = sorted(found, key=lambda c: SIGNALS[c.signal].index)
+    scopes = {s: tuple(c for c in order if SIGNALS[c.signal].scope is s) for s in Scope}
+    return {scope: columns for scope, columns in scopes.items() if columns}
+
+
+def _column(signal: str, entries: Mapping[tuple[str, str], Entry]) -> Column:
+    """Give the column of a signal from the names that give it."""
+    factor = min(entry.factor for entry in entries.values())
+    widths = {entry.bits for entry in entries.values()}
+    lanes = range(PRIORITIES if SIGNALS[signal].scope is Scope.QUEUE else 1)
+    column = Column(
+        signal, factor, widths.pop() if len(widths) == 1 else 64, tuple([] for _ in lanes)
+    )
+    for (place, name), entry in entries.items():
+        times = round(entry.factor / factor)
+        if not math.isclose(times * factor, entry.factor):
+            raise ConfigError(f"{place}.{name}: its unit is no multiple of {factor:g}")
+        for lane, cells in enumerate(column.lanes):
+            cell = (place, name.replace(PRIORITY, str(lane)))
+            cells.append(cell)
+            if times > 1:
+                column.times[cell] = times
+    return column
 
 
 class Sheet:
@@ -100,6 +155,7 @@ class Sheet:
     def __init__(self, columns: Mapping[Scope, tuple[Column, ...]]) -> None:
         self._columns = columns
         self._last: dict[tuple[str, str, int], Cell] = {}
+        self._times = {c: n for s in columns.values() for col in s for c, n in col.times.items()}
         told = {column.signal for scope in columns.values() for column in scope}
         self._never = {name: State.UNSUPPORTED for name in SIGNALS if name not in told}
 
@@ -161,7 +217,9 @@ class Sheet:
                 missing.add(reading)
                 continue
             last, self._last[key] = self._last.get(key, cell), cell
-            return reading if last == cell else State.RESTARTED
+            # What is above 64 bits goes on from 0, as a counter of 64 bits does.
+            whole = (reading * self._times.get(cell, 1)) & _TOP
+            return whole if last == cell else State.RESTARTED
         self._last.pop(key, None)
         return worst(missing)
 

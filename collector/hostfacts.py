@@ -12,7 +12,9 @@ from typing import Final
 import msgspec
 
 from collector.dcb import read_dcb
-from collector.sysfs import CLASS, EMPTY_SLOT, HostPort, SysTree, empty_gid, read_link
+from collector.ethtool import read_pause
+from collector.links import UNKNOWN, Link, read_link, read_links
+from collector.sysfs import CLASS, EMPTY_SLOT, PCI, HostPort, SysTree, empty_gid
 from roce.model import DeviceFacts, Gid, PortFacts
 from roce.signals import PRIORITIES
 
@@ -23,7 +25,7 @@ HEADERS_BYTES: Final = 96
 IB_MTUS: Final = (4096, 2048, 1024, 512, 256)
 """The path MTUs that InfiniBand knows."""
 
-_PCI: Final = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+_NODE: Final = re.compile(r"[0-9]{1,4}")
 _GTS: Final = re.compile(r"([0-9]{1,3}(?:\.[0-9])?) GT/s")
 _GLOBAL_TCLASS: Final = re.compile(r"Global tclass=([0-9]{1,3})$", re.MULTILINE)
 _DSCP_ROWS: Final = re.compile(r"prio:([0-7])\s+dscp:([0-9, ]+)")
@@ -40,31 +42,44 @@ def read_facts(
     tree: SysTree, ports: tuple[HostPort, ...], tables: Mapping[str, Rows]
 ) -> DeviceFacts:
     """Read the settings of all ports; ``tables`` are their `ethtool -S` rows by port name."""
-    return DeviceFacts(
-        kind="host", ports={p.name: _read_port(tree, p, tables.get(p.name)) for p in ports}
-    )
+    links = read_links(tree, {port.netdev for port in ports if port.netdev})
+    told = {
+        p.name: _read_port(tree, p, tables.get(p.name), links.get(p.netdev or "", UNKNOWN))
+        for p in ports
+    }
+    return DeviceFacts(kind="host", ports=told)
 
 
-def _read_port(tree: SysTree, port: HostPort, rows: Rows | None) -> PortFacts:
-    home = f"{CLASS}/{port.device}/device"
+def netdevs(facts: DeviceFacts) -> set[str]:
+    """Give the network devices that ports stand on or have GIDs of."""
+    found = {port.netdev for port in facts.ports.values()}
+    found |= {gid.netdev for port in facts.ports.values() for gid in port.gids or ()}
+    return {name for name in found if name}
+
+
+def _read_port(tree: SysTree, port: HostPort, rows: Rows | None, link: Link) -> PortFacts:
+    home = port.home
     pci = tree.link(home) or ""
-    link = read_link(tree, port)
-    speed, mtu = link["speed_bps"], link["mtu_bytes"]
+    speed = read_link(tree, port)["speed_bps"]
     facts = PortFacts(
         netdev=port.netdev,
         mac=port.netdev and (tree.text(f"class/net/{port.netdev}/address") or None),
+        addresses=link.addresses,
         driver=port.driver,
         firmware=tree.text(f"{CLASS}/{port.device}/fw_ver") or None,
-        pci=pci if _PCI.fullmatch(pci) else None,
+        pci=pci if PCI.fullmatch(pci) else None,
         pci_speed_gts=_gigatransfers(tree.text(f"{home}/current_link_speed")),
         pci_speed_max_gts=_gigatransfers(tree.text(f"{home}/max_link_speed")),
         pci_width=tree.number(f"{home}/current_link_width") or None,
         pci_width_max=tree.number(f"{home}/max_link_width") or None,
+        numa_node=_numa(tree.text(f"{home}/numa_node")),
         link_layer=port.link_layer,
         vf_of=port.vf_of,
+        bond=port.bond,
         rdma=True,
-        mtu_bytes=mtu if isinstance(mtu, int) else None,
+        mtu_bytes=link.mtu_bytes or None,
         speed_bps=float(speed) if isinstance(speed, int) else None,
+        aliases=None if port.alias is None else (port.alias,),
     )
     return _add_roce(tree, port, rows, facts) if port.roce else facts
 
@@ -78,7 +93,7 @@ def _add_roce(tree: SysTree, port: HostPort, rows: Rows | None, facts: PortFacts
         global_pause=pause_by_rows(rows),
         roce_mode=_MODES.get(tree.text(_configfs(port)) or ""),
         traffic_class=_traffic_class(tree, port),
-        gids=read_gids(tree, port),
+        gids=None if port.bond else read_gids(tree, port),
     )
     return _add_bridging(tree, port.netdev, facts) if port.netdev else facts
 
@@ -86,15 +101,16 @@ def _add_roce(tree: SysTree, port: HostPort, rows: Rows | None, facts: PortFacts
 def _add_bridging(tree: SysTree, netdev: str, facts: PortFacts) -> PortFacts:
     """Add what the network device is set to.
 
-    DCB as the kernel tells it goes before the files of MLNX_OFED, and before what the names
-    of the `ethtool -S` rows give away.
+    What the kernel tells of DCB and 802.3x pause goes before the files of MLNX_OFED, and before
+    what the names of the `ethtool -S` rows give away.
     """
-    net, dcb = f"class/net/{netdev}", read_dcb(tree, netdev)
+    net, dcb, pause = f"class/net/{netdev}", read_dcb(tree, netdev), read_pause(tree, netdev)
     dscps = dcb.dscp_to_priority
     return msgspec.structs.replace(
         facts,
         trust=dcb.trusted or _trust(tree.text(f"{net}/qos/trust")),
         pfc_enabled=facts.pfc_enabled if dcb.pfc_enabled is None else dcb.pfc_enabled,
+        global_pause=facts.global_pause if pause is None else pause,
         dscp_to_priority=_dscps(tree.text(f"{net}/qos/dscp2prio")) if dscps is None else dscps,
         priority_to_queue=dcb.priority_to_queue,
         cnp_dscp=tree.number(f"{net}/ecn/roce_np/cnp_dscp"),
@@ -203,6 +219,11 @@ def _dscps(text: str | None) -> dict[int, int] | None:
         if int(dscp) <= _DSCP_TOP
     }
     return found or None
+
+
+def _numa(text: str | None) -> int | None:
+    """Read the NUMA node a device is near to; -1 is a machine without, or a firmware silent."""
+    return int(text) if text and _NODE.fullmatch(text) else None
 
 
 def _gigatransfers(text: str | None) -> float | None:

@@ -24,6 +24,10 @@ SYS: Final = Path("/sys")
 CLASS: Final = "class/infiniband"
 MARKER: Final = ".ERRNO"
 
+RNIC: Final = "4:"
+"""The node type of an iWARP device (Linux, enum rdma_node_type): RDMA over TCP, on a port whose
+link layer is Ethernet too."""
+
 REST_SECONDS: Final = 3600.0
 """How long a counter that the firmware refuses is left alone: mlx5 writes a line to the
 kernel's log each time it is asked again (prometheus/node_exporter issues 3434 and 3823)."""
@@ -33,6 +37,13 @@ MOST_BYTES: Final = 1 << 20
 
 LINK: Final = ("oper_up", "speed_bps", "mtu_bytes")
 """What every port says of its link, under any driver."""
+
+NOT_SEEN: Final = (
+    "not there: the driver has none, or this network namespace may not see them (read on the"
+    " host, or set `rdma system set netns exclusive`)"
+)
+"""Why a port with counters has none of its driver's own: newer kernels hide them from pods that
+share the host's RDMA devices (k8snetworkplumbingwg/sriov-network-device-plugin issue 345)."""
 
 EMPTY_SLOT: Final = frozenset({errno.EINVAL, errno.ENODATA})
 """How the attributes of a GID slot answer that is empty or another network namespace's."""
@@ -46,10 +57,12 @@ _PERMISSION: Final = frozenset({errno.EACCES, errno.EPERM})
 _TOP: Final = (1 << 64) - 1
 _PAGE: Final = 4096
 _DIGITS: Final = re.compile(r"[0-9]{1,20}")
-_NETDEV: Final = re.compile(r"(?!\.{1,2}$)[^/:\s\0]{1,15}")
-_RATE: Final = re.compile(r"([0-9]{1,6})(?:\.([0-9]))? Gb/sec")
-_SPEED: Final = re.compile(r"[0-9]{1,8}")
-_STATE: Final = re.compile(r"(?:[0-9]+: *)?([A-Z_]+)\b")
+PCI: Final = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+"""The address of a PCI function."""
+
+NETDEV: Final = re.compile(r"(?!\.{1,2}$)[^/:\s\0]{1,15}")
+"""The name of a network device (Linux, dev_valid_name)."""
+
 
 Reading = int | State
 """A count, or why there is none: absent, unsupported, not_readable or saturated."""
@@ -254,7 +267,9 @@ class HostPort:
     """One port of an RDMA device, found by what is there; names say nothing, udev changes them.
 
     ``path`` is relative to the tree's root. ``vf_of`` is the PCI address of the physical
-    function a virtual one belongs to.
+    function a virtual one belongs to. ``known_as`` is the device's first name where it has
+    another now. ``bond`` is the bond's network device where the port stands for a member of
+    it: then ``netdev`` and ``driver`` are the member's.
     """
 
     device: str
@@ -263,11 +278,21 @@ class HostPort:
     link_layer: str | None
     netdev: str | None
     vf_of: str | None
+    known_as: str | None = None
+    bond: str | None = None
 
     @property
     def name(self) -> str:
-        """Give its canonical name, as in ``mlx5_0/1``."""
-        return f"{self.device}/{self.number}"
+        """Give its canonical name, as in ``mlx5_0/1`` or ``mlx5_bond_0/1@ens1f0np0``."""
+        return self._named(self.known_as or self.device)
+
+    @property
+    def alias(self) -> str | None:
+        """Give the name that the kernel has for it now, where it is another."""
+        return None if self.known_as is None else self._named(self.device)
+
+    def _named(self, device: str) -> str:
+        return f"{device}/{self.number}" + (f"@{self.netdev}" if self.bond else "")
 
     @property
     def path(self) -> str:
@@ -275,8 +300,13 @@ class HostPort:
         return f"{CLASS}/{self.device}/ports/{self.number}"
 
     @property
+    def home(self) -> str:
+        """Give where its PCI function lies in the tree."""
+        return f"class/net/{self.netdev}/device" if self.bond else f"{CLASS}/{self.device}/device"
+
+    @property
     def roce(self) -> bool:
-        """Say whether it runs RoCE: InfiniBand and EFA ports know no PFC, ECN, DSCP."""
+        """Say whether it runs RoCE: InfiniBand, EFA and iWARP know none of its settings."""
         return self.link_layer in {"Ethernet", None}
 
 
@@ -297,11 +327,14 @@ def find_ports(tree: SysTree, exclude: Collection[str] = ()) -> tuple[HostPort, 
 
 def _port(tree: SysTree, device: str, number: int) -> HostPort:
     home = f"{CLASS}/{device}/device"
+    link_layer = tree.text(f"{CLASS}/{device}/ports/{number}/link_layer") or None
+    if (tree.text(f"{CLASS}/{device}/node_type") or "").startswith(RNIC):
+        link_layer = "iWARP"
     return HostPort(
         device=device,
         number=number,
         driver=tree.link(f"{home}/driver"),
-        link_layer=tree.text(f"{CLASS}/{device}/ports/{number}/link_layer") or None,
+        link_layer=link_layer,
         netdev=_netdev(tree, device, number),
         vf_of=tree.link(f"{home}/physfn"),
     )
@@ -318,10 +351,10 @@ def _netdev(tree: SysTree, device: str, number: int) -> str | None:
         if empty_gid(tree.text(f"{path}/gids/{index}", EMPTY_SLOT)):
             continue
         name = tree.text(f"{path}/gid_attrs/ndevs/{index}", EMPTY_SLOT)
-        if name and _NETDEV.fullmatch(name):
+        if name and NETDEV.fullmatch(name):
             return name
     home = f"{CLASS}/{device}/device/net"
-    names = [name for name in tree.names(home) or () if _NETDEV.fullmatch(name)]
+    names = [name for name in tree.names(home) or () if NETDEV.fullmatch(name)]
     if len(names) > 1:
         names = [n for n in names if tree.number(f"{home}/{n}/dev_port") == number - 1]
     return names[0] if len(names) == 1 else None
@@ -350,44 +383,9 @@ def probe(tree: SysTree, port: HostPort, wanted: Collection[str]) -> None:
     folders = {f: tree.names(f"{port.path}/{f}") or () for f in ("counters", "hw_counters")}
     if not any(folders.values()):
         tree.note(port.path, f"no counters (driver {port.driver or 'unknown'})")
+    elif port.roce and not folders["hw_counters"]:
+        tree.note(f"{port.path}/hw_counters", NOT_SEEN)
     for folder, names in folders.items():
         for name in names if folder == "counters" or port.roce else ():
             if name not in wanted and name != "lifespan":
                 tree.probe(f"{port.path}/{folder}/{name}")
-
-
-def read_link(tree: SysTree, port: HostPort) -> dict[str, Reading]:
-    """Read oper_up (0/1), speed_bps and mtu_bytes; a port that is down has no speed.
-
-    The network device's own speed is exact; the RDMA ``rate`` is derived from it.
-    """
-    up = _up(tree.text(f"{port.path}/state"))
-    speed: int | None = None
-    mtu: int | None = None
-    if port.netdev is not None:
-        # Asked for its speed, a network device that is down answers EINVAL, -1 or 2^32-1.
-        text = tree.text(f"class/net/{port.netdev}/speed", {errno.EINVAL}) or ""
-        speed = int(text) * 1_000_000 if _SPEED.fullmatch(text) else None
-        mtu = tree.number(f"class/net/{port.netdev}/mtu")
-    speed = speed or rate_bps(tree.text(f"{port.path}/rate"))
-    return {
-        "oper_up": State.ABSENT if up is None else int(up),
-        "speed_bps": speed if speed and up is not False else State.ABSENT,
-        "mtu_bytes": mtu or State.ABSENT,
-    }
-
-
-def _up(text: str | None) -> bool | None:
-    """Read a port's state, as in ``4: ACTIVE``; None where it is none that IB knows."""
-    match = _STATE.match(text or "")
-    if match is None or match[1] not in {"DOWN", "INIT", "ARMED", "ACTIVE", "ACTIVE_DEFER"}:
-        return None
-    return match[1] == "ACTIVE"
-
-
-def rate_bps(text: str | None) -> int | None:
-    """Read a port's rate, as in ``100 Gb/sec (4X EDR)`` or ``2.5 Gb/sec``, in bit/s."""
-    match = _RATE.match(text or "")
-    if match is None:
-        return None
-    return int(match[1]) * 1_000_000_000 + int(match[2] or 0) * 100_000_000 or None

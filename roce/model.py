@@ -174,6 +174,7 @@ class PortFacts(msgspec.Struct, frozen=True, omit_defaults=True):
 
     netdev: str | None = None
     mac: str | None = None
+    addresses: tuple[str, ...] | None = None
     driver: str | None = None
     firmware: str | None = None
     pci: str | None = None
@@ -181,6 +182,7 @@ class PortFacts(msgspec.Struct, frozen=True, omit_defaults=True):
     pci_speed_max_gts: float | None = None
     pci_width: int | None = None
     pci_width_max: int | None = None
+    numa_node: int | None = None
     link_layer: str | None = None
     vf_of: str | None = None
     bond: str | None = None

@@ -100,7 +100,7 @@ class MtuMismatch(Audit, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 def _least(figures: Figures) -> object:
     """Give the MTU that a port needs: an RDMA MTU of 4096 needs 4200."""
-    usual = figures["usual"]
+    usual = figures["usual"] or "BYTES"
     if figures["setting"] != "RDMA MTU" or not isinstance(usual, int):
         return usual
     return usual + ROOM_BYTES

@@ -101,7 +101,9 @@ class HostTree:
         """Make a symbolic link between two paths of the tree, relative as the kernel's are."""
         place = self.sys / path
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.symlink_to(os.path.relpath(self.sys / target, place.parent))
+        way = Path(os.path.relpath(self.sys / target, place.parent))
+        # The kernel's end with the name, also where they lead upwards.
+        place.symlink_to(way if way.name != ".." else way / ".." / Path(target).name)
 
     def device(
         self,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from collector import ethtool
-from collector.ethtool import Table, ask_kernel, parse, read_table
+from collector.ethtool import Table, ask_kernel, parse, read_pause, read_table
 from collector.host import HostReader
 from collector.sysfs import SYS, SysTree
 from roce.errors import DataError
@@ -253,15 +253,51 @@ def test_a_percentage_is_a_gauge_and_32_bit_seconds_wrap(
     assert fabric.rate("pci_stalled_wr_seconds")[0] == pytest.approx(18 / 60)
 
 
+@pytest.mark.parametrize(
+    ("told", "on"),
+    [
+        ((0, 0, 0), False),
+        ((0, 1, 0), True),
+        ((0, 0, 1), True),
+        ((0, 1, 1), True),
+        ((1, 1, 1), None),
+    ],
+)
+def test_a_live_driver_tells_whether_802_3x_pause_is_on(
+    host: HostTree, monkeypatch: pytest.MonkeyPatch, told: tuple[int, int, int], on: bool | None
+) -> None:
+    def kernel(_: object, request: int, form: bytes) -> int:
+        assert request == ethtool.SIOCETHTOOL
+        name, address = struct.unpack("16sP8x", form)
+        assert name.rstrip(b"\0") == b"ens1f0np0"
+        assert struct.unpack("=I", ctypes.string_at(address, 4)) == (ethtool.GPAUSEPARAM,)
+        ctypes.memmove(address, struct.pack("=4I", ethtool.GPAUSEPARAM, *told), 16)
+        return 0
+
+    tree = SysTree(host.sys)
+    tree.live = True
+    monkeypatch.setattr("collector.ethtool.fcntl.ioctl", kernel)
+    assert read_pause(tree, "ens1f0np0") is on
+    tree.live = False
+    assert read_pause(tree, "ens1f0np0") is None
+
+
+def test_a_real_driver_without_pause_leaves_it_unknown() -> None:
+    for netdev in ("lo", "nope", "x" * 40):
+        assert read_pause(SysTree(SYS), netdev) is None
+
+
 def test_names_of_mlx5_are_not_asked_under_another_driver(
     host: HostTree, reader: HostReader
 ) -> None:
-    host.device("bnxt_re0", driver="bnxt_en")
+    path = host.device("hns_0", driver="hns3")
     host.ethtool(mlx5_rows(values={"rx_bytes_phy": 1}))
-    batch = reader.read(1.0, slow=True).batch
-    assert value(batch, "np_cnp_sent") is None
-    assert value(batch, "rx_bytes") is None
+    reading = reader.read(1.0, slow=True)
+    batch = reading.batch
     assert value(batch, "rdma_rx_bytes") == 18126345378, "PMA counters are every driver's"
+    names = {name for block in (batch.blocks if batch else ()) for name in block.signals}
+    assert names.isdisjoint({"np_cnp_sent", "rx_bytes", "pfc_rx_frames"})
+    assert reading.unreadable[path].startswith("driver hns3 has names that are not known")
     assert batch is not None
     assert batch.states["np_cnp_sent"] is State.UNSUPPORTED
 

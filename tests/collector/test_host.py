@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
-from collector import sysfs
+from collector import links, sysfs
 from collector.host import HostReader, HostSource
 from collector.metrics import CollectorMetrics
 from collector.sysfs import SysTree
@@ -288,7 +288,7 @@ async def test_a_read_that_hangs_is_told_once_and_its_late_counts_are_dropped(
     caplog.set_level(logging.INFO)
     host.device()
     go = threading.Event()
-    read = sysfs.read_link
+    read = links.read_link
     calls = 0
 
     def hang(tree: SysTree, port: sysfs.HostPort) -> dict[str, sysfs.Reading]:
@@ -297,7 +297,7 @@ async def test_a_read_that_hangs_is_told_once_and_its_late_counts_are_dropped(
         go.wait(8)
         return read(tree, port)
 
-    monkeypatch.setattr(sysfs, "read_link", hang)
+    monkeypatch.setattr(links, "read_link", hang)
     feed = Feed(host.sys, deadline_seconds=0.05)
     for _ in range(3):
         assert await feed.poll() == []
@@ -325,7 +325,7 @@ async def test_cancelling_leaves_no_task_behind(
         go.wait(8)
         return {}
 
-    monkeypatch.setattr(sysfs, "read_link", hang)
+    monkeypatch.setattr(links, "read_link", hang)
     task = asyncio.create_task(Feed(host.sys).source.run(lambda _: None), name="run")
     await asyncio.to_thread(begun.wait, 8)
     task.cancel()

@@ -34,6 +34,7 @@ def test_a_port_with_everything_on_it_is_told_whole(host: HostTree) -> None:
     host.device()
     host.dcb({"pfc": {"enabled": [3]}, "app": [["dscp", 26, 3]], "ets": {"prio_tc": [*range(8)]}})
     host.write(f"{RDMA}/tc/1/traffic_class", "Global tclass=106")
+    host.write("devices/pci0000:17/0000:17:00.0/numa_node", 1)
     host.write("kernel/config/rdma_cm/mlx5_0/ports/1/default_roce_mode", "RoCE v2")
     for priority in range(8):
         host.write(f"{NET}/ecn/roce_np/enable/{priority}", int(priority == 3))
@@ -52,6 +53,7 @@ def test_a_port_with_everything_on_it_is_told_whole(host: HostTree) -> None:
         pci_speed_max_gts=32.0,
         pci_width=8,
         pci_width_max=16,
+        numa_node=1,
         link_layer="Ethernet",
         rdma=True,
         mtu_bytes=9000,
@@ -197,6 +199,17 @@ def test_dcb_goes_before_ofed_files_and_those_before_rows(host: HostTree) -> Non
     assert (facts.trust, facts.pfc_enabled, facts.dscp_to_priority) == ("pcp", (3,), {})
 
 
+def test_what_a_live_driver_says_of_802_3x_pause_goes_before_its_rows(
+    host: HostTree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host.device()
+    assert read(host, mlx5_rows(()))[0]["mlx5_0/1"].global_pause is False
+    for told in (True, False):
+        monkeypatch.setattr("collector.hostfacts.read_pause", lambda _, __, on=told: on)
+        rows = mlx5_rows((), global_pause=not told)
+        assert read(host, rows)[0]["mlx5_0/1"].global_pause is told
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -248,11 +261,12 @@ def test_unknown_pcie_figures_are_none(host: HostTree) -> None:
     host.write(f"{home}/current_link_speed", "Unknown")
     host.write(f"{home}/max_link_speed", "16 GT/s")
     host.write(f"{home}/current_link_width", 0)
+    host.write(f"{home}/numa_node", -1)
     host.write(f"{home}/max_link_width", "x16")
     ports, notes = read(host)
     facts = ports["mlx5_0/1"]
     assert (facts.pci_speed_gts, facts.pci_speed_max_gts) == (None, 16.0)
-    assert (facts.pci_width, facts.pci_width_max) == (None, None)
+    assert (facts.pci_width, facts.pci_width_max, facts.numa_node) == (None, None, None)
     assert len(notes) == 1
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from collector import sysfs
 from collector.host import HostReader
-from collector.sysfs import HostPort, SysTree, find_ports, read_link
+from collector.sysfs import SysTree, find_ports
 from roce.model import State
 from tests.collector.hosttree import (
     COUNTERS,
@@ -224,42 +224,6 @@ def test_two_ports_of_one_device_tell_their_netdevs_by_dev_port(host: HostTree) 
     assert [p.netdev for p in find_ports(SysTree(host.sys))] == ["ens1", "ens1d1"]
 
 
-@pytest.mark.parametrize(
-    ("state", "rate", "speed", "expected"),
-    [
-        ("4: ACTIVE", "100 Gb/sec (4X EDR)", "200000", (1, 200_000_000_000)),
-        ("4: ACTIVE", "100 Gb/sec (4X EDR)", "-1", (1, 100_000_000_000)),
-        ("4: ACTIVE", "100 Gb/sec (4X EDR)", "4294967295", (1, 100_000_000_000)),
-        ("4: ACTIVE ()", "2.5 Gb/sec (1X SDR)", None, (1, 2_500_000_000)),
-        ("DOWN", "40 Gb/sec (4X QDR)", None, (0, State.ABSENT)),
-        ("1: DOWN", "40 Gb/sec (4X QDR)", None, (0, State.ABSENT)),
-        ("2: INIT", "0 Gb/sec", None, (0, State.ABSENT)),
-        ("what?", "fast", None, (State.ABSENT, State.ABSENT)),
-    ],
-)
-def test_a_link_says_whether_it_is_up_and_how_fast(
-    host: HostTree, state: str, rate: str, speed: str | None, expected: tuple[object, object]
-) -> None:
-    path = host.device()
-    host.write(f"{path}/state", state)
-    host.write(f"{path}/rate", rate)
-    if speed is None:
-        host.fail("class/net/ens1f0np0/speed", "EINVAL")
-    else:
-        host.write("class/net/ens1f0np0/speed", speed)
-    tree = SysTree(host.sys)
-    (port,) = find_ports(tree)
-    link = read_link(tree, port)
-    assert (link["oper_up"], link["speed_bps"]) == expected
-    assert link["mtu_bytes"] == 9000
-    assert tree.take_notes() == {}
-
-
-def test_a_port_without_anything_says_nothing(host: HostTree) -> None:
-    port = HostPort("mlx5_3", 1, None, None, None, None)
-    assert set(read_link(SysTree(host.sys), port).values()) == {State.ABSENT}
-
-
 def test_files_that_fail_alike_are_named_together() -> None:
     why = {"a/b/c": "no permission", "a/b/d": "no permission", "a/b/e": "gone", "x": "gone"}
     assert sysfs.grouped(why) == {
@@ -348,6 +312,34 @@ def test_counters_that_a_nic_lacks_are_absent_and_lifespan_is_none(
     fabric = follow([reading])
     assert fabric.why("gpu03", "np_cnp_sent") is State.ABSENT
     assert math.isnan(fabric.rate("local_ack_timeout_err")[0]), "131 in its life is no rate"
+
+
+def test_a_pod_that_does_not_see_hw_counters_is_told_where_to_look(
+    host: HostTree, reader: HostReader
+) -> None:
+    path = host.device(hw_counters={})
+    reading = reader.read(1.0, slow=True)
+    assert list(reading.unreadable) == [f"{path}/hw_counters"]
+    assert "rdma system set netns exclusive" in reading.unreadable[f"{path}/hw_counters"]
+    batch = reading.batch
+    assert value(batch, "np_cnp_sent") is None
+    assert value(batch, "rdma_rx_bytes") == 18126345378
+    assert batch is not None
+    assert batch.states["np_cnp_sent"] is State.ABSENT
+
+
+def test_q_counters_go_round_at_32_bits_and_congestion_counters_do_not(
+    host: HostTree, reader: HostReader
+) -> None:
+    host.device()
+    readings = []
+    for at, count in ((0.0, 2**32 - 6), (10.0, 2**32 + 4)):
+        host.write(f"{PORT}/hw_counters/out_of_sequence", count % 2**32)
+        host.write(f"{PORT}/hw_counters/np_cnp_sent", count)
+        readings.append(reader.read(at, slow=False))
+    fabric = follow(readings)
+    assert fabric.rate("out_of_sequence")[0] == 1.0
+    assert fabric.rate("np_cnp_sent")[0] == 1.0
 
 
 def test_an_infiniband_port_gives_only_what_any_port_gives(

@@ -295,7 +295,8 @@ async def test_a_root_that_cannot_be_is_refused(client: SnmpClient) -> None:
 
 async def test_net_snmp_is_walked_whole(client: SnmpClient, tmp_path: Path) -> None:
     with snmpd(tmp_path) as running:
-        walk = await client.walk(Agent(running.address, PUBLIC), "1.3.6.1.2.1")
+        # Not what is installed and runs on this machine: that may be any number of rows.
+        walk = await client.walk(Agent(running.address, PUBLIC), "1.3.6.1.2.1.4")
     assert walk.complete
     assert len(walk.rows) > 100
 
