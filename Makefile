@@ -66,8 +66,8 @@ install-venv:
 
 install-files:
 	install -d "$(DESTDIR)$(UNITDIR)" "$(DESTDIR)$(SYSUSERSDIR)" "$(DESTDIR)$(TMPFILESDIR)"
-	install -m 0644 systemd/rocediag.service "$(DESTDIR)$(UNITDIR)/rocediag.service"
-	sed -i 's|/opt/rocediag|$(PREFIX)|' "$(DESTDIR)$(UNITDIR)/rocediag.service"
+	install -m 0644 systemd/rocediag.service systemd/rocediag-agent.service "$(DESTDIR)$(UNITDIR)"
+	cd "$(DESTDIR)$(UNITDIR)" && sed -i 's|/opt/rocediag|$(PREFIX)|' rocediag.service rocediag-agent.service
 	install -m 0644 systemd/rocediag.sysusers "$(DESTDIR)$(SYSUSERSDIR)/rocediag.conf"
 	install -m 0644 systemd/rocediag.tmpfiles "$(DESTDIR)$(TMPFILESDIR)/rocediag.conf"
 	install -d -m 0750 "$(DESTDIR)/etc/rocediag"
@@ -84,9 +84,10 @@ install: install-venv
 
 uninstall:
 	@if [ -z "$(DESTDIR)" ] && [ -d /run/systemd/system ]; then \
-	    systemctl disable --now rocediag.service || true; \
+	    systemctl disable --now rocediag.service rocediag-agent.service || true; \
 	fi
-	rm -f "$(DESTDIR)$(UNITDIR)/rocediag.service" "$(DESTDIR)$(BINDIR)/rocediag"
+	rm -f "$(DESTDIR)$(UNITDIR)/rocediag.service" "$(DESTDIR)$(UNITDIR)/rocediag-agent.service"
+	rm -f "$(DESTDIR)$(BINDIR)/rocediag"
 	rm -f "$(DESTDIR)$(SYSUSERSDIR)/rocediag.conf" "$(DESTDIR)$(TMPFILESDIR)/rocediag.conf"
 	@if [ -e "$(DESTDIR)$(PREFIX)/pyvenv.cfg" ] && [ -e "$(DESTDIR)$(PREFIX)/bin/rocediag" ]; then \
 	    rm -rf "$(DESTDIR)$(PREFIX)"; \

@@ -21,7 +21,7 @@ from typing import Final
 
 from collector.sysfs import SysTree, explain
 from roce.errors import DataError
-from roce.model import State
+from roce.nouns import State
 
 # include/uapi/linux/sockios.h and include/uapi/linux/ethtool.h
 SIOCETHTOOL: Final = 0x8946

@@ -17,7 +17,9 @@ from typing import Final
 import msgspec
 
 from collector import hostfacts, promtext
+from collector.columns import to_batch
 from collector.hostcolumns import Cell, Readings, Sheet, load_driver, make_columns
+from collector.plain import PlainBatch
 from collector.promtext import Sample
 from collector.strict import build
 from collector.sysfs import Reading
@@ -167,8 +169,8 @@ class ExportedHost:
         if boot is not None and (self._epoch is None or abs(boot - self._epoch) > REBOOT_SECONDS):
             self._epoch = boot
         epoch = None if self._epoch is None else f"{self._epoch:.0f}"
-        blocks, states = self._sheet.fill(read)
-        return Batch(at, self._device, tuple(read), blocks, SOURCE, epoch, states=states)
+        columns, states = self._sheet.fill(read)
+        return to_batch(PlainBatch(at, self._device, tuple(read), columns, SOURCE, epoch, states))
 
     def _sort(self, sample: Sample, told: _Told) -> None:
         """Put a sample where it belongs; of two with the same labels the first is taken."""

@@ -7,11 +7,11 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from collector import ethtool, hostfacts, sysfs
 from collector.aside import aside
@@ -20,10 +20,14 @@ from collector.hostports import HostPorts
 from collector.linkwatch import LinkWatch
 from collector.metrics import CollectorMetrics
 from collector.pace import Pace
+from collector.plain import PlainBatch
 from collector.portcounts import PortCounts
 from collector.source import Sink
 from collector.sysfs import HostPort, SysTree
-from roce.model import Batch, Device, Facts, Site
+from roce.nouns import Device, Facts, Site
+
+if TYPE_CHECKING:
+    from roce.model import Batch
 
 logger = logging.getLogger(__name__)
 
@@ -34,15 +38,22 @@ SOURCE: Final = "sysfs"
 class HostReading:
     """What one read of a host gave.
 
-    ``idle`` says why there is no port; ``unreadable`` is why by path; ``dropped`` counts rows
-    of `ethtool -S` that could not be used, by reason.
+    ``plain`` are its counters; ``idle`` says why there is no port; ``unreadable`` is why by
+    path; ``dropped`` counts rows of `ethtool -S` that could not be used, by reason.
     """
 
-    batch: Batch | None
+    plain: PlainBatch | None
     facts: Facts | None
     idle: str | None
     unreadable: Mapping[str, str]
     dropped: Mapping[str, int]
+
+    @property
+    def batch(self) -> "Batch | None":
+        """Give the counters as columns."""
+        from collector.columns import to_batch  # noqa: PLC0415 - the agent reads without numpy
+
+        return None if self.plain is None else to_batch(self.plain)
 
 
 class HostReader:
@@ -80,17 +91,17 @@ class HostReader:
             self._slow_notes |= tree.take_notes()
         unreadable = {**self._slow_notes, **notes}
         return HostReading(
-            batch=self._batch(at, read) if read else None,
+            plain=self._plain(at, read) if read else None,
             facts=facts,
             idle=None if read else self._idle(unreadable),
             unreadable=MappingProxyType(unreadable),
             dropped=ethtool.dropped(tables.values()),
         )
 
-    def _batch(self, at: float, read: Mapping[str, Readings]) -> Batch:
-        blocks, states = self._counts.sheet.fill(read)
+    def _plain(self, at: float, read: Mapping[str, Readings]) -> PlainBatch:
+        columns, states = self._counts.sheet.fill(read)
         epoch = hostfacts.boot_id(self._tree)
-        return Batch(at, self._device, tuple(read), blocks, SOURCE, epoch, states=states)
+        return PlainBatch(at, self._device, tuple(read), columns, SOURCE, epoch, states)
 
     def _idle(self, unreadable: Mapping[str, str]) -> str:
         """Say why there is no port."""
@@ -140,10 +151,16 @@ class HostSource:
 
     async def run(self, sink: Sink) -> None:
         """Read at a steady pace until cancelled."""
+        await self.watch(lambda reading: _hand_on(reading, sink))
+
+    async def watch(self, take: Callable[[HostReading], None]) -> None:
+        """Read at a steady pace until cancelled, and give each reading as it is."""
         pace = Pace(self.device, self._about.interval_seconds)
         try:
             while True:
-                await self.poll(sink)
+                reading = await self.look()
+                if reading is not None:
+                    take(reading)
                 now = self._clock()
                 await asyncio.sleep(pace.next_at(now) - now)
         finally:
@@ -152,7 +169,13 @@ class HostSource:
                 await asyncio.wait({self._task})
 
     async def poll(self, sink: Sink) -> None:
-        """Read once and hand on what came, or give up waiting at the deadline."""
+        """Read once and hand on what came, if anything did."""
+        reading = await self.look()
+        if reading is not None:
+            _hand_on(reading, sink)
+
+    async def look(self) -> HostReading | None:
+        """Read once; None where the wait for it was given up at the deadline."""
         loop = asyncio.get_running_loop()
         began = loop.time()
         task = self._task = self._task or self._start()
@@ -163,9 +186,9 @@ class HostSource:
             if not self._overdue:
                 logger.warning("%s: reading takes above %g s", self.device, self._deadline)
             self._overdue = True
-            return
+            return None
         self._task = None
-        self._take(task.result(), sink)
+        return self._told(task.result())
 
     def _start(self) -> asyncio.Task[HostReading]:
         at = self._clock()
@@ -179,23 +202,21 @@ class HostSource:
             aside(partial(self._reader.read, at, slow=slow), name), name=name
         )
 
-    def _take(self, reading: HostReading, sink: Sink) -> None:
+    def _told(self, reading: HostReading) -> HostReading:
+        """Tell of a reading what is new of it; counts that came late are taken out."""
         for reason, count in reading.dropped.items():
             self._metrics.dropped.labels("ethtool", reason).inc(count)
         self._tell_edges(reading)
         if reading.facts is not None:
             self._tell_pfc({n: p.pfc_enabled for n, p in reading.facts.facts.ports.items()})
-            sink(reading.facts)
         late, self._overdue = self._overdue, False
         if late:
             logger.info("%s: reading ended, late", self.device)
             self._metrics.dropped.labels(SOURCE, "late").inc()
             self._outcome("late")
-        elif reading.batch is not None:
-            sink(reading.batch)
-            self._outcome("ok")
-        else:
-            self._outcome("idle")
+            return replace(reading, plain=None)
+        self._outcome("idle" if reading.plain is None else "ok")
+        return reading
 
     def _outcome(self, outcome: str) -> None:
         self._metrics.polls.labels(self.device, SOURCE, outcome).inc()
@@ -225,3 +246,12 @@ class HostSource:
                 )
             if enabled is not None:
                 self._pfc[port] = enabled
+
+
+def _hand_on(reading: HostReading, sink: Sink) -> None:
+    """Hand on a reading's settings, then its counters as columns."""
+    if reading.facts is not None:
+        sink(reading.facts)
+    batch = reading.batch
+    if batch is not None:
+        sink(batch)

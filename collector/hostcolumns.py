@@ -1,4 +1,4 @@
-"""From what a driver calls things to a batch's columns: what `drivers/*.toml` says, applied."""
+"""From what a driver calls things to a host's columns: what `drivers/*.toml` says, applied."""
 
 import math
 import tomllib
@@ -8,13 +8,13 @@ from importlib import resources
 from typing import Any, Final
 
 import msgspec
-import numpy as np
 
 from collector import sysfs
+from collector.plain import PlainColumn
 from collector.strict import build
 from collector.sysfs import Reading
 from roce.errors import ConfigError
-from roce.model import Block, State
+from roce.nouns import State
 from roce.signals import PRIORITIES, SIGNALS, Scope
 
 PRIORITY: Final = "{priority}"
@@ -146,7 +146,7 @@ def _column(signal: str, entries: Mapping[tuple[str, str], Entry]) -> Column:
 
 
 class Sheet:
-    """Turns what was read of ports into a batch's blocks.
+    """Turns what was read of ports into columns.
 
     It remembers which cell gave each value: two names for one signal count differently, so a
     change from one to the other leaves the value unknown once, and a new baseline begins.
@@ -159,42 +159,26 @@ class Sheet:
         told = {column.signal for scope in columns.values() for column in scope}
         self._never = {name: State.UNSUPPORTED for name in SIGNALS if name not in told}
 
-    def fill(self, ports: Mapping[str, Readings]) -> tuple[tuple[Block, ...], dict[str, State]]:
-        """Give the blocks of some ports, and why signals are unknown that no port has."""
+    def fill(
+        self, ports: Mapping[str, Readings]
+    ) -> tuple[tuple[PlainColumn, ...], dict[str, State]]:
+        """Give the columns of some ports, and why signals are unknown that no port has."""
         states = dict(self._never)
-        blocks = tuple(self._block(columns, ports, states) for columns in self._columns.values())
-        return blocks, states
+        columns = (column for scope in self._columns.values() for column in scope)
+        return tuple(self._fill(column, ports, states) for column in columns), states
 
-    def _block(
-        self, columns: tuple[Column, ...], ports: Mapping[str, Readings], states: dict[str, State]
-    ) -> Block:
-        lanes = len(columns[0].lanes)
-        counts: list[int] = []
-        known: list[bool] = []
-        bits: list[int] = []
-        for column in columns:
-            row = self._row(column, ports)
-            found = [reading for reading in row if type(reading) is int]
-            if len(found) == len(row):
-                counts += found
-                known += [True] * len(row)
-            elif found:
-                counts += [reading if type(reading) is int else 0 for reading in row]
-                known += [type(reading) is int for reading in row]
-            else:
-                counts += [0] * len(row)
-                known += [False] * len(row)
-                states[column.signal] = worst(set(row))
-            # sysfs adds up bound counter sets, so a sum may outgrow the width of its parts.
-            bits.append(64 if max(found, default=0) >> column.bits else column.bits)
-        shape = (len(columns), lanes, len(ports)) if lanes > 1 else (len(columns), len(ports))
-        return Block(
-            signals=tuple(column.signal for column in columns),
-            counts=np.array(counts, dtype=np.uint64).reshape(shape),
-            known=np.array(known, dtype=np.bool_).reshape(shape),
-            factors=np.array([column.factor for column in columns]),
-            bits=np.array(bits, dtype=np.uint8),
-        )
+    def _fill(
+        self, column: Column, ports: Mapping[str, Readings], states: dict[str, State]
+    ) -> PlainColumn:
+        row, size = self._row(column, ports), len(ports)
+        counts = [reading if type(reading) is int else None for reading in row]
+        top = max((count for count in counts if count is not None), default=None)
+        if top is None:
+            states[column.signal] = worst(set(row))
+        # sysfs adds up bound counter sets, so a sum may outgrow the width of its parts.
+        bits = 64 if (top or 0) >> column.bits else column.bits
+        lanes = tuple(counts[at : at + size] for at in range(0, len(counts), size))
+        return PlainColumn(column.signal, lanes, column.factor, bits)
 
     def _row(self, column: Column, ports: Mapping[str, Readings]) -> list[Reading]:
         """Give a signal's readings: all ports on lane 0, then on lane 1, and so on."""

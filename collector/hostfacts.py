@@ -15,7 +15,7 @@ from collector.dcb import read_dcb
 from collector.ethtool import read_pause
 from collector.links import UNKNOWN, Link, read_link, read_links
 from collector.sysfs import CLASS, EMPTY_SLOT, PCI, HostPort, SysTree, empty_gid
-from roce.model import DeviceFacts, Gid, PortFacts
+from roce.nouns import DeviceFacts, Gid, PortFacts
 from roce.signals import PRIORITIES
 
 HEADERS_BYTES: Final = 96

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from collector.sysfs import NETDEV, HostPort, Reading, SysTree
-from roce.model import State
+from roce.nouns import State
 
 NETLINK: Final = "rtnetlink"
 _LOWER: Final = "lower_"

@@ -23,7 +23,7 @@ from collector.hostcounts import HostCounts
 from collector.hostrdma import HostRdma
 from collector.links import LinkReadings
 from collector.sysfs import HostPort, Reading, SysTree
-from roce.model import State
+from roce.nouns import State
 
 ALL_ONES: Final = (1 << 64) - 1
 UNTOLD: Final = "mlx5_core"

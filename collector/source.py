@@ -1,11 +1,14 @@
 """What a source is: something that runs for ever and hands what it reads to a sink."""
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, Union
 
-from roce.model import Batch, Facts
+from roce.nouns import Facts
 
-Sink = Callable[[Batch | Facts], None]
+if TYPE_CHECKING:
+    from roce.model import Batch
+
+Sink = Callable[[Union["Batch", Facts]], None]
 """Takes what was read. It is quick, and it never raises: bad data is its own to count."""
 
 

@@ -18,7 +18,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from roce.model import State
+from roce.nouns import State
 
 SYS: Final = Path("/sys")
 CLASS: Final = "class/infiniband"

@@ -1,7 +1,7 @@
-"""Batches and facts as JSON: the form of captures, of recordings and of the wire.
+"""Between the form of the wire (`collector.wireform`) and batches.
 
-Integers are exact to 2^64-1. Signals in seconds and ratios are decimal numbers there and
-become integers of nanoseconds and of billionths here; everything else is an integer.
+Signals in seconds and ratios are decimal numbers there and become integers of nanoseconds and
+of billionths here; everything else is an integer.
 """
 
 import math
@@ -11,45 +11,13 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
+from collector.wireform import BILLION, DECIMAL, MOST_PORTS, VERSION, Wire, is_time, reason
 from roce.errors import DataError
 from roce.model import Batch, Block, Bools, Facts, Floats, State, UInts
-from roce.signals import PRIORITIES, SIGNALS, Scope, Signal, Unit
-
-VERSION: Final = 1
-DECIMAL: Final = frozenset({Unit.SECONDS, Unit.RATIO})
-"""Units that are decimal on the wire."""
-
-BILLION: Final = 10**9
-
-LATEST: Final = 4_102_444_800.0
-"""Unix seconds of the year 2100: what is later is milliseconds, or a clock gone wild.
-
-Times near 0 are fine: simulators begin there.
-"""
-
-MOST_PORTS: Final = 16_384
-"""Ports of one batch beyond which it is none: the largest chassis have some hundreds."""
-
-LONGEST_REASON: Final = 200
-"""Characters of a reason that are shown: what was sent may be quoted in it."""
+from roce.signals import PRIORITIES, SIGNALS, Scope, Signal
 
 _STATES: Final = frozenset(s.value for s in State)
-
-
-class Wire(msgspec.Struct, omit_defaults=True):
-    """A batch as it stands in JSON. What is inside the mappings is judged signal by signal."""
-
-    at: float
-    device: str
-    ports: list[str]
-    values: dict[str, Any] = {}
-    v: int = VERSION
-    source: str = ""
-    epoch: str | int | None = None
-    ats: dict[str, Any] = {}
-    rates: dict[str, Any] = {}
-    states: dict[str, Any] = {}
-
+_NO_TIMES: Final = np.empty(0)
 
 _decoder = msgspec.json.Decoder(Wire)
 _facts_decoder = msgspec.json.Decoder(Facts)
@@ -104,19 +72,19 @@ def _finite(values: Floats) -> list[Any]:
     return found
 
 
-def decode_batch(data: bytes | Mapping[str, Any]) -> Batch:
+def decode_batch(data: bytes | Mapping[str, Any] | Wire) -> Batch:
     """Read a batch; DataError, in one line, where it is none.
 
     A signal that is not ours is passed over. One whose values are not of its shape costs only
     itself and is told in the batch's states as not readable.
     """
     try:
-        wire = _decoder.decode(data) if isinstance(data, bytes) else msgspec.convert(data, Wire)
+        wire = _wire(data)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise DataError(f"not a batch: {_reason(error)}") from error
+        raise DataError(f"not a batch: {reason(error)}") from error
     if wire.v != VERSION:
         raise DataError(f"not a batch: version {wire.v}, only {VERSION} can be read")
-    if not _is_time(wire.at):
+    if not is_time(wire.at):
         raise DataError("not a batch: `at` is no time in unix seconds")
     if len(wire.ports) > MOST_PORTS:
         raise DataError(f"not a batch: more than {MOST_PORTS} ports")
@@ -140,13 +108,10 @@ def decode_batch(data: bytes | Mapping[str, Any]) -> Batch:
     )
 
 
-def _is_time(at: float) -> bool:
-    return 0 <= at <= LATEST
-
-
-def _reason(error: Exception) -> str:
-    """Give an error's text in one line."""
-    return " ".join(str(error).split())[:LONGEST_REASON]
+def _wire(data: bytes | Mapping[str, Any] | Wire) -> Wire:
+    if isinstance(data, Wire):
+        return data
+    return _decoder.decode(data) if isinstance(data, bytes) else msgspec.convert(data, Wire)
 
 
 def _block(scope: Scope, wire: Wire, states: dict[str, State]) -> Block | None:
@@ -222,12 +187,14 @@ def _billionths(value: Any) -> int:
 
 
 def _ats(wire: Wire, name: str) -> Floats:
-    """Give when a signal was read on each port, (n,)."""
+    """Give when a signal was read on each port, (n,); nothing where all are of the batch's time."""
+    if not wire.ats:
+        return _NO_TIMES
     given, size = wire.ats.get(name, wire.at), len(wire.ports)
     times = given if isinstance(given, list) else [given] * size
     if len(times) != size:
         raise DataError("not one time a port")
-    if not all(_is_time(_number(at)) for at in times):
+    if not all(is_time(_number(at)) for at in times):
         raise DataError("a time is none")
     return np.array(times, dtype=np.float64)
 
@@ -260,7 +227,7 @@ def decode_facts(data: bytes) -> Facts:
     try:
         found = _facts_decoder.decode(data)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise DataError(f"not facts: {_reason(error)}") from error
-    if not _is_time(found.at):
+        raise DataError(f"not facts: {reason(error)}") from error
+    if not is_time(found.at):
         raise DataError("not facts: `at` is no time in unix seconds")
     return found

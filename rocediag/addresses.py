@@ -1,4 +1,4 @@
-"""Addresses as they may be shown, without users, passwords and tokens; and seen from where."""
+"""Addresses as they may be shown, without users, passwords and tokens; and taken apart."""
 
 import re
 from pathlib import Path
@@ -48,3 +48,25 @@ def seen_from(folder: Path, url: str) -> str:
     """Give the address of a store whose file, where that is relative, lies in a folder."""
     found = _RELATIVE.fullmatch(url)
     return url if found is None else f"{found[1]}/{quote(str(folder.absolute()))}/{found[2]}"
+
+
+def parse_broker(url: str) -> tuple[str, int, bool]:
+    """Take a broker's address apart: host, port, whether TLS is spoken.
+
+    Raises:
+        ValueError: it is none, or tells a user.
+    """
+    wanted = "expected mqtt://HOST:PORT, or mqtts://HOST:PORT with TLS"
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise ValueError(wanted) from error
+    if "@" in parts.netloc:
+        raise ValueError("no user may stand here: say mqtt.user and mqtt.password_file")
+    if parts.scheme not in {"mqtt", "mqtts"} or not parts.hostname or port == 0:
+        raise ValueError(wanted)
+    if parts.path.strip("/") or parts.query or parts.fragment:
+        raise ValueError(wanted)
+    tls = parts.scheme == "mqtts"
+    return parts.hostname, port or (8883 if tls else 1883), tls

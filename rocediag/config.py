@@ -13,17 +13,18 @@ from alerts.sink import SinkConfig
 from analyzers.around import Maintenance
 from analyzers.rule import Judgement, discover
 from collector.profile import load_profiles
-from collector.strict import nearest, toml
+from collector.strict import nearest
 from roce.errors import ConfigError
 from roce.model import Link, Site
 from rocediag import inventory
 from rocediag.addresses import holds_password, quoted
 from rocediag.faults import faults
-from rocediag.inventory import Entry, Mistake, Target
-from rocediag.schema import File, Http, Poll, StoreTable
+from rocediag.inventory import Entry, Target
+from rocediag.parts import Mistake, Part, section, trees
+from rocediag.schema import File, Http, Mqtt, Poll, StoreTable
+from rocediag.tables import mqtt_doubts
 
 _S = TypeVar("_S", bound=msgspec.Struct)
-_Part = tuple[Path, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ class Config:
     maintenance: tuple[Maintenance, ...]
     store: StoreTable
     http: Http
+    mqtt: Mqtt
     alerts: Mapping[str, SinkConfig]
 
     @property
@@ -53,11 +55,10 @@ def load(path: Path) -> Config:
     Raises:
         ConfigError: its text has a line for every mistake: file, key, what was expected.
     """
-    wrong: list[Mistake] = []
-    parts = list(_parts(path, [], wrong))
+    parts, wrong = trees(path)
     for file, tree in parts:
         wrong += [Mistake(file, fault.path, fault.text) for fault in faults(tree, File)]
-    poll = _section(parts, "poll", Poll, wrong)
+    poll = section(parts, "poll", Poll, wrong)
     groups = {name: table for _, name, table in _tables(parts, "groups", wrong)}
     known = _platforms(path.parent, poll, parts, wrong)
     targets, mistakes = inventory.devices(_entries(parts, "device"), groups, known)
@@ -75,8 +76,9 @@ def load(path: Path) -> Config:
         links=tuple(links),
         rules=_rules(parts, wrong),
         maintenance=tuple(windows),
-        store=_section(parts, "store", StoreTable, wrong),
-        http=_section(parts, "http", Http, wrong),
+        store=section(parts, "store", StoreTable, wrong),
+        http=section(parts, "http", Http, wrong),
+        mqtt=section(parts, "mqtt", Mqtt, wrong),
         alerts=_sinks(parts, wrong),
     )
     wrong += _doubts(config, parts)
@@ -89,7 +91,7 @@ def _profiles_dir(folder: Path, poll: Poll) -> Path | None:
     return None if poll.profiles_dir is None else folder / poll.profiles_dir
 
 
-def _platforms(folder: Path, poll: Poll, parts: Sequence[_Part], wrong: list[Mistake]) -> list[str]:
+def _platforms(folder: Path, poll: Poll, parts: Sequence[Part], wrong: list[Mistake]) -> list[str]:
     """Give the names of the platforms that there is a profile for, ours and the operator's."""
     own = _profiles_dir(folder, poll)
     try:
@@ -118,64 +120,8 @@ def parse_listen(text: str) -> tuple[str, int]:
     return host, port
 
 
-def trees(path: Path) -> tuple[list[_Part], list[Mistake]]:
-    """Give a file and those it includes, each with its tables, and what could not be read."""
-    wrong: list[Mistake] = []
-    return list(_parts(path, [], wrong)), wrong
-
-
-def _parts(path: Path, seen: list[Path], wrong: list[Mistake]) -> Iterator[_Part]:
-    """Read a file, then those it includes."""
-    seen.append(path.resolve())
-    try:
-        tree = toml(path.read_text(encoding="utf-8"))
-    except UnicodeDecodeError as error:
-        wrong.append(Mistake(path, "", f"is not UTF-8 at byte {error.start}"))
-        return
-    except ValueError as error:
-        wrong.append(Mistake(path, "", f"is no valid TOML: {error}"))
-        return
-    except OSError as error:
-        wrong.append(Mistake(path, "", f"cannot be read: {error.strerror}"))
-        return
-    yield path, tree
-    include = tree.get("include", [])
-    for index, text in enumerate(include if isinstance(include, list) else []):
-        try:
-            files_ = _matching(path.parent, text) if isinstance(text, str) else []
-            places = [file.resolve() for file in files_]
-        except (OSError, RuntimeError, ValueError) as error:
-            wrong.append(Mistake(path, f"include[{index}]", f"names no file: {error}"))
-            continue
-        for file, place in zip(files_, places, strict=True):
-            if place in seen:
-                again = f"{file} is included already; a file has one place, and none holds itself"
-                wrong.append(Mistake(path, f"include[{index}]", again))
-            else:
-                yield from _parts(file, seen, wrong)
-
-
-def _matching(folder: Path, text: str) -> list[Path]:
-    """Give the files that an include names; a pattern may match none, a plain name may not."""
-    pattern = (folder / text).absolute()
-    if any(sign in text for sign in "*?["):
-        anchor = Path(pattern.anchor)
-        return sorted(anchor.glob(str(pattern.relative_to(anchor))))
-    return [folder / text]
-
-
-def _section(parts: Sequence[_Part], key: str, kind: type[_S], wrong: list[Mistake]) -> _S:
-    """Give a table that stands in one file at most; its defaults where it cannot be used."""
-    holders = [(file, tree[key]) for file, tree in parts if key in tree]
-    for file, _ in holders[1:]:
-        wrong.append(Mistake(file, key, f"stands in {holders[0][0]} already"))
-    if not holders or any(faults(holders[0][1], kind)):
-        return kind()
-    return msgspec.convert(holders[0][1], kind)
-
-
 def _tables(
-    parts: Sequence[_Part], key: str, wrong: list[Mistake]
+    parts: Sequence[Part], key: str, wrong: list[Mistake]
 ) -> Iterator[tuple[Path, str, Any]]:
     """Give the tables below ``key``: file, name, table; a name stands in one file at most."""
     holder: dict[str, Path] = {}
@@ -189,7 +135,7 @@ def _tables(
                 wrong.append(Mistake(file, f"{key}.{name}", f"stands in {first} already"))
 
 
-def _entries(parts: Sequence[_Part], key: str) -> list[Entry]:
+def _entries(parts: Sequence[Part], key: str) -> list[Entry]:
     """Give the items of a list that may go on in every file."""
     lists = [(file, tree.get(key, [])) for file, tree in parts]
     return [
@@ -200,9 +146,9 @@ def _entries(parts: Sequence[_Part], key: str) -> list[Entry]:
     ]
 
 
-def _site(parts: Sequence[_Part], wrong: list[Mistake]) -> Site:
+def _site(parts: Sequence[Part], wrong: list[Mistake]) -> Site:
     """Give the site; a DSCP of one's own brings the traffic class that carries it."""
-    site = _section(parts, "fabric", Site, wrong)
+    site = section(parts, "fabric", Site, wrong)
     given: Any = next((tree["fabric"] for _, tree in parts if "fabric" in tree), {})
     if isinstance(given, Mapping) and "dscp" in given and "traffic_class" not in given:
         return msgspec.structs.replace(site, traffic_class=traffic_class(site.dscp))
@@ -214,7 +160,7 @@ def traffic_class(dscp: int) -> int:
     return dscp << 2 | 2
 
 
-def _rules(parts: Sequence[_Part], wrong: list[Mistake]) -> dict[str, Judgement]:
+def _rules(parts: Sequence[Part], wrong: list[Mistake]) -> dict[str, Judgement]:
     """Give every rule there is, with the thresholds that the configuration sets."""
     kinds = discover()
     rules = {name: kind() for name, kind in kinds.items()}
@@ -233,7 +179,7 @@ def _checked(file: Path, path: str, table: Any, kind: type[_S], wrong: list[Mist
     return None if found else msgspec.convert(table, kind)
 
 
-def _sinks(parts: Sequence[_Part], wrong: list[Mistake]) -> dict[str, SinkConfig]:
+def _sinks(parts: Sequence[Part], wrong: list[Mistake]) -> dict[str, SinkConfig]:
     """Give whom to tell; a table is of the kind that it names, or that its own name is."""
     kinds = sink.discover()
     found: dict[str, SinkConfig] = {}
@@ -260,7 +206,7 @@ def _seen_from(folder: Path, table: SinkConfig) -> SinkConfig:
     return msgspec.structs.replace(table, **files_)
 
 
-def holder(parts: Sequence[_Part], *keys: str) -> Path | None:
+def holder(parts: Sequence[Part], *keys: str) -> Path | None:
     """Give the file in which a table stands, by its key, or its key and name."""
     for file, tree in parts:
         table: Any = tree
@@ -271,7 +217,7 @@ def holder(parts: Sequence[_Part], *keys: str) -> Path | None:
     return None
 
 
-def _doubts(config: Config, parts: Sequence[_Part]) -> Iterator[Mistake]:
+def _doubts(config: Config, parts: Sequence[Part]) -> Iterator[Mistake]:
     """Give what makes no sense although its shape is right."""
     site, poll = config.site, config.poll
 
@@ -293,6 +239,7 @@ def _doubts(config: Config, parts: Sequence[_Part]) -> Iterator[Mistake]:
         parse_listen(config.http.listen)
     except ValueError as error:
         yield mistake("http.listen", str(error))
+    yield from (mistake(f"mqtt.{key}", text) for key, text in mqtt_doubts(config.mqtt))
     if doubt := _store_doubt(config.store.url):
         yield mistake("store.url", doubt)
 

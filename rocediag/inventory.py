@@ -20,6 +20,7 @@ from collector.strict import nearest
 from roce.model import End, Link
 from rocediag.addresses import quoted
 from rocediag.faults import faults
+from rocediag.parts import Mistake
 from rocediag.schema import (
     DeviceEntry,
     DeviceKind,
@@ -63,18 +64,6 @@ class Entry:
         """The name it gives itself, if it gives one."""
         name = self.tree.get("name") if isinstance(self.tree, Mapping) else None
         return name if isinstance(name, str) else None
-
-
-@dataclass(frozen=True, slots=True)
-class Mistake:
-    """What is wrong, and where; ``path`` is that of the key, empty for the whole file."""
-
-    file: Path
-    path: str
-    text: str
-
-    def __str__(self) -> str:
-        return ": ".join(part for part in (str(self.file), self.path, self.text) if part)
 
 
 def devices(

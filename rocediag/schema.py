@@ -12,10 +12,10 @@ from msgspec import Meta
 from analyzers.around import Maintenance
 from collector.snmp.usm import Auth, Priv
 from roce.model import Site
+from rocediag.tables import AgentTable, Mqtt, Number, Poll, Seconds, Section, Tries
 
-Seconds = Annotated[float, Meta(gt=0, le=86400)]
-Tries = Annotated[int, Meta(ge=0, le=10)]
-Number = Annotated[int, Meta(ge=1, le=65535)]
+__all__ = ["AgentTable", "DeviceEntry", "DeviceKind", "File", "Group", "Http", "LinkEntry"]
+__all__ += ["Mqtt", "Poll", "Role", "Snmp", "StoreTable", "Sysfs", "Version"]
 
 
 class Role(StrEnum):
@@ -38,10 +38,6 @@ class Version(StrEnum):
 
     V2C = "2c"
     V3 = "3"
-
-
-class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A table of the configuration: a key that it does not name is a mistake."""
 
 
 class Snmp(Section, frozen=True, kw_only=True):
@@ -136,23 +132,6 @@ class LinkEntry(Section, frozen=True, kw_only=True):
     """The other end."""
 
 
-class Poll(Section, frozen=True, kw_only=True):
-    """Table ``[poll]``: how often and how patiently devices are asked, and for what."""
-
-    interval_seconds: Annotated[float, Meta(ge=0.1, le=3600)] = 10.0
-    """Time between two polls of the signals that rules need most."""
-    slow_interval_seconds: Annotated[float, Meta(ge=0.1, le=86400)] = 60.0
-    """Time between two polls of all other signals and of settings."""
-    timeout_seconds: Seconds = 2.0
-    """How long one try may take."""
-    retries: Tries = 2
-    """Tries after the first."""
-    window_samples: Annotated[int, Meta(ge=2, le=32)] = 10
-    """Samples that a rule looks back on."""
-    profiles_dir: str | None = None
-    """Folder with profiles of your own, a file NAME.toml a platform."""
-
-
 class StoreTable(Section, frozen=True, kw_only=True):
     """Table ``[store]``: where findings are kept."""
 
@@ -171,7 +150,7 @@ class Http(Section, frozen=True, kw_only=True):
     """Whether /metrics holds every queue of every port, not only those that count something."""
 
 
-class File(Section, frozen=True, kw_only=True):
+class File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One file of the configuration."""
 
     include: tuple[str, ...] = ()
@@ -194,5 +173,9 @@ class File(Section, frozen=True, kw_only=True):
     """Where findings are kept."""
     http: Http = Http()
     """Metrics and API."""
+    mqtt: Mqtt = Mqtt()
+    """The broker through which agents tell of their hosts."""
+    agent: AgentTable = AgentTable()
+    """The agent of this host; the daemon passes over it."""
     alerts: dict[str, dict[str, Any]] = {}
     """Whom to tell, a table a receiver."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from collector.snmp.usm import Secret
+from collector.secret import Secret
 from roce.errors import ConfigError
 
 CREDENTIALS = "CREDENTIALS_DIRECTORY"

@@ -32,7 +32,14 @@ from rocediag.keeper import Keeper
 from rocediag.ownmetrics import OwnMetrics
 from rocediag.recording import Recorders
 from rocediag.secrets import Secrets
-from rocediag.sources import devices, identities, sources, store_address
+from rocediag.sources import (
+    agents,
+    agents_broker,
+    devices,
+    identities,
+    sources,
+    store_address,
+)
 from rocediag.store import DaemonState, Store, open_store, upgrade
 from rocediag.systemd import Notifier, raise_descriptors
 
@@ -60,7 +67,7 @@ async def run(config: Config, environ: Mapping[str, str]) -> None:
     raise_descriptors()
     secrets = Secrets(config.path.parent, environ)
     profiles, who = load_profiles(config.profiles_dir), identities(config, secrets)
-    scraped = exporters(config, secrets)
+    scraped, broker = exporters(config, secrets), agents_broker(config, secrets)
     url = store_address(config, secrets)
     await upgrade(url)
     disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -85,6 +92,8 @@ async def run(config: Config, environ: Mapping[str, str]) -> None:
         await stack.enter_async_context(http.serve(service, *parse_listen(config.http.listen)))
         metrics = CollectorMetrics(registry)
         reading = sources(config, profiles, who, client, metrics, scraped)
+        if broker is not None:
+            reading.append(agents(config, profiles, broker, registry))
         await service.live(reading, notifier, stop)
 
 
@@ -161,8 +170,9 @@ class Service:
                 group.create_task(self._judging(notifier), name="judge"),
                 *(group.create_task(self._reading(s), name=f"read {s.device}") for s in reading),
             ]
-            log.info("watching %d devices", len(reading))
-            notifier.ready(f"watching {len(reading)} devices")
+            watched = f"watching {len(self.fabric.devices)} devices"
+            log.info(watched)
+            notifier.ready(watched)
             await stop.wait()
             log.info("stopping")
             notifier.stopping()

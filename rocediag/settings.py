@@ -14,10 +14,11 @@ from alerts import sink
 from analyzers.rule import discover
 from collector.profile import load_profiles
 from rocediag.addresses import HIDDEN, without_password
-from rocediag.config import parse_listen, trees
+from rocediag.config import parse_listen
 from rocediag.faults import without_none
 from rocediag.inventory import is_address
 from rocediag.mask import Mask
+from rocediag.parts import trees
 from rocediag.schema import File
 
 WORDS: Final = frozenset(

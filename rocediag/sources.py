@@ -9,10 +9,15 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from prometheus_client import CollectorRegistry
+
 from alerts.dispatch import backoff
 from collector.aside import aside
 from collector.host import HostSource
+from collector.ingest import IngestMetrics
 from collector.metrics import CollectorMetrics
+from collector.mqtt import Broker
+from collector.mqttsource import MqttSource
 from collector.nodeexporter import Exporter, NodeExporterSource
 from collector.profile import Profile
 from collector.snmp.agent import Agent
@@ -24,6 +29,7 @@ from collector.source import Sink, Source
 from roce.errors import ConfigError
 from roce.model import Batch, Device, Facts
 from rocediag.addresses import seen_from
+from rocediag.broker import DAEMON, DAEMON_SESSION_SECONDS, broker
 from rocediag.config import Config
 from rocediag.inventory import Target
 from rocediag.schema import Snmp, Version
@@ -143,6 +149,24 @@ def look_up(name: str) -> str:
         OSError: there is none, or nobody who could tell.
     """
     return str(socket.getaddrinfo(name, None, type=socket.SOCK_DGRAM)[0][4][0])
+
+
+def agents(
+    config: Config, profiles: Mapping[str, Profile], at: Broker, registry: CollectorRegistry
+) -> Source:
+    """Give the source of what agents tell of their hosts by a broker."""
+    return MqttSource(at, devices(config, profiles), IngestMetrics(registry))
+
+
+def agents_broker(config: Config, secrets: Secrets) -> Broker | None:
+    """Give the broker that agents tell, None where none is configured.
+
+    Raises:
+        ConfigError: a secret or a file for TLS cannot be used.
+    """
+    if not config.mqtt.url:
+        return None
+    return broker(config.mqtt, secrets, DAEMON, DAEMON_SESSION_SECONDS)
 
 
 class Named:

@@ -16,11 +16,13 @@ from roce.signals import SIGNALS, metric
 from rocediag.cli.main import build
 from rocediag.keys import keys
 from rocediag.schema import (
+    AgentTable,
     DeviceEntry,
     File,
     Group,
     Http,
     LinkEntry,
+    Mqtt,
     NodeExporter,
     Poll,
     Snmp,
@@ -42,6 +44,8 @@ TABLES: dict[str, type[msgspec.Struct]] = {
     "[[link]]": LinkEntry,
     "[store]": StoreTable,
     "[http]": Http,
+    "[mqtt]": Mqtt,
+    "[agent]": AgentTable,
     **{f"[alerts.{name}]": kind for name, kind in sink.discover().items()},
 }
 

@@ -14,6 +14,7 @@ from rocediag.systemd import DESCRIPTORS
 
 ROOT = Path(__file__).parent.parent
 UNIT = ROOT / "systemd" / "rocediag.service"
+AGENT = ROOT / "systemd" / "rocediag-agent.service"
 
 
 def make(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -26,10 +27,10 @@ def make(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def unit() -> dict[str, list[str]]:
-    """Give the unit's settings; one that stands twice has two values."""
+def unit(file: Path = UNIT) -> dict[str, list[str]]:
+    """Give a unit's settings; one that stands twice has two values."""
     found: dict[str, list[str]] = {}
-    for line in UNIT.read_text().splitlines():
+    for line in file.read_text().splitlines():
         key, equals, value = line.partition("=")
         if equals and not line.startswith("#"):
             found.setdefault(key, []).append(value)
@@ -40,19 +41,20 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_the_unit_is_shut_in_and_verifies(tmp_path: Path) -> None:
+@pytest.mark.parametrize("file", [UNIT, AGENT], ids=lambda file: file.stem)
+def test_the_unit_is_shut_in_and_verifies(tmp_path: Path, file: Path) -> None:
     analyze = shutil.which("systemd-analyze")
     if analyze is None:
         pytest.skip("systemd-analyze is missing: it comes with Debian's systemd")
     done = subprocess.run(
-        [analyze, "security", "--offline=true", "--threshold=19", "--no-pager", UNIT],
+        [analyze, "security", "--offline=true", "--threshold=19", "--no-pager", file],
         text=True,
         capture_output=True,
         check=False,
     )
     assert done.returncode == 0, done.stdout[-300:]
-    here = tmp_path / UNIT.name
-    here.write_text(UNIT.read_text().replace("/opt/rocediag/bin/rocediag", "/bin/true"))
+    here = tmp_path / file.name
+    here.write_text(file.read_text().replace("/opt/rocediag/bin/rocediag", "/bin/true"))
     done = subprocess.run([analyze, "verify", here], text=True, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -70,6 +72,19 @@ def test_the_unit_says_what_the_daemon_needs() -> None:
     assert user[:2] == ["u", "rocediag"]
 
 
+def test_the_agents_unit_says_what_it_needs_and_shuts_out_no_netlink() -> None:
+    told = unit(AGENT)
+    assert told["Type"] == ["notify"]
+    assert told["User"] == ["rocediag"]
+    assert told["RestartPreventExitStatus"] == ["2"]
+    assert "AF_NETLINK" in told["RestrictAddressFamilies"][0].split()
+    assert "ProcSubset" not in told, "the boot id is in /proc/sys"
+    shut = ("Protect", "Private", "Restrict", "SystemCall", "MemoryDeny", "NoNew", "Capability")
+    told["RestrictAddressFamilies"] = unit()["RestrictAddressFamilies"]
+    for key, value in unit().items():
+        assert not key.startswith(shut) or told[key] == value, key
+
+
 def test_files_go_where_they_belong_and_the_operators_own_stay(tmp_path: Path) -> None:
     done = make("install-files", f"DESTDIR={tmp_path}", "PREFIX=/srv/rocediag")
     assert done.returncode == 0, done.stderr
@@ -78,8 +93,9 @@ def test_files_go_where_they_belong_and_the_operators_own_stay(tmp_path: Path) -
     assert mode(etc / "secrets") == 0o700
     assert mode(etc / "rocediag.toml") == 0o640
     assert load(etc / "rocediag.toml").targets
-    text = (tmp_path / "usr/lib/systemd/system/rocediag.service").read_text()
-    assert "ExecStart=/srv/rocediag/bin/rocediag serve" in text
+    for name, command in (("rocediag", "serve"), ("rocediag-agent", "agent")):
+        text = (tmp_path / f"usr/lib/systemd/system/{name}.service").read_text()
+        assert f"ExecStart=/srv/rocediag/bin/rocediag {command}" in text
     assert (tmp_path / "usr/lib/sysusers.d/rocediag.conf").exists()
     assert (tmp_path / "usr/lib/tmpfiles.d/rocediag.conf").exists()
 
@@ -174,7 +190,7 @@ def machine(tmp_path: Path) -> Machine:
 def test_missing_programs_are_named_where_they_cannot_be_installed(machine: Machine) -> None:
     done = machine.run()
     assert done.returncode == 0
-    for package in ("snmpd", "snmp", "prometheus", "prometheus-alertmanager"):
+    for package in ("snmpd", "snmp", "prometheus", "prometheus-alertmanager", "mosquitto"):
         assert package in done.stderr
     assert "are skipped" in done.stderr
 

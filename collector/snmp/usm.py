@@ -17,6 +17,7 @@ import secrets
 from dataclasses import dataclass
 from typing import Final
 
+from collector.secret import Secret
 from collector.snmp.ber import SEQUENCE, STRING, BerError, expect, tlv
 from collector.snmp.keys import (
     HASHES,
@@ -51,28 +52,6 @@ TIME_WINDOW: Final = 150
 
 MAX_BOOTS: Final = 2**31 - 1
 """An engine whose boots got here answers nothing that counts any more (RFC 3414, 2.2.2)."""
-
-
-class Secret:
-    """A password or community that never prints itself."""
-
-    __slots__ = ("_value",)
-
-    def __init__(self, value: str | bytes) -> None:
-        self._value = value.encode() if isinstance(value, str) else bytes(value)
-
-    def reveal(self) -> bytes:
-        """Give the secret itself."""
-        return self._value
-
-    def __repr__(self) -> str:
-        return "Secret(…)"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Secret) and hmac.compare_digest(self._value, other._value)
-
-    def __hash__(self) -> int:
-        return hash(self._value)
 
 
 @dataclass(frozen=True, slots=True)

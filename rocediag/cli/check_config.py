@@ -2,7 +2,8 @@
 
 import os
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Annotated
 
@@ -42,21 +43,30 @@ def check_files(config: "Config") -> list[str]:
         ConfigError: a file cannot be used; a line for each.
     """
     from rocediag.secrets import CREDENTIALS, Secrets
+    from rocediag.sources import agents_broker
 
     secrets = Secrets(config.path.parent, os.environ)
     wrong: list[str] = []
     notes: list[str] = []
-    for whose, where, key, file in _named(config):
+
+    def check(who: str, where: str, file: str, read: Callable[[], object]) -> None:
         if file.startswith(f"${CREDENTIALS}/") and CREDENTIALS not in os.environ:
-            notes.append(f"{whose}: {file} is there only for the service: not checked")
-            continue
+            notes.append(f"{who}: {file} is there only for the service: not checked")
+            return
         try:
-            _look(secrets, key, file)
+            read()
         except ConfigError as error:
             if isinstance(error.__cause__, PermissionError):
-                notes.append(f"{whose}: no permission to read {file}: not checked")
+                notes.append(f"{who}: no permission to read {file}: not checked")
             else:
                 wrong.append(f"{where}: {error}")
+
+    for whose, where, key, file in _named(config):
+        check(whose, where, file, partial(_look, secrets, key, file))
+    if config.mqtt.url:
+        told = (getattr(config.mqtt, f"{key}_file") for key in ("password", "key", "cert", "ca"))
+        file = next((f for f in told if f is not None and f.startswith("$")), "its files")
+        check("mqtt", f"{config.path}: mqtt", file, partial(agents_broker, config, secrets))
     if wrong:
         raise ConfigError("\n".join(wrong))
     return notes
@@ -64,7 +74,8 @@ def check_files(config: "Config") -> list[str]:
 
 def _named(config: "Config") -> Iterator[tuple[str, str, str, str]]:
     """Give the files that are named: whose each is, where it is named, by which key, and it."""
-    from rocediag.config import holder, trees
+    from rocediag.config import holder
+    from rocediag.parts import trees
 
     parts, _ = trees(config.path)
     for target in config.targets:

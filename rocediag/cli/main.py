@@ -11,6 +11,7 @@ import typer
 
 from roce.errors import ConfigError, DataError, RocediagError
 from rocediag.cli import (
+    agent,
     bare,
     bundle,
     check_config,
@@ -47,6 +48,7 @@ def build() -> typer.Typer:
     )
     app.callback(epilog="Without a command: the verdict, and who is to blame.")(_root)
     app.command("serve")(serve.serve)
+    app.command("agent")(agent.agent)
     app.command("check-config")(check_config.check_config)
     app.command("findings")(findings.findings)
     app.command("explain")(explain.explain)

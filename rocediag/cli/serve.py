@@ -13,11 +13,11 @@ def serve(config: options.ConfigPath = options.CONFIG) -> None:
     from rocediag.config import load
     from rocediag.service import run
 
-    _log_to_stderr()
+    log_to_stderr()
     asyncio.run(run(load(config), os.environ))
 
 
-def _log_to_stderr() -> None:
+def log_to_stderr() -> None:
     """Log for people; systemd's journal has the time, and reads the level from <N>."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Journal() if "JOURNAL_STREAM" in os.environ else _plain())

@@ -3,9 +3,11 @@ from collections.abc import Mapping
 import pytest
 
 from collector import sysfs
+from collector.columns import to_batch
 from collector.hostcolumns import Driver, Entry, Sheet, load_driver, load_drivers, make_columns
+from collector.plain import PlainBatch
 from roce.errors import ConfigError
-from roce.model import Batch, State
+from roce.model import State
 from roce.signals import SIGNALS, Scope
 from tests.collector.hosttree import value
 
@@ -74,8 +76,8 @@ def test_all_drivers_share_the_columns_and_none_takes_anothers_names() -> None:
 def test_words_and_bytes_of_one_signal_stand_in_bytes_and_go_round_at_64_bits() -> None:
     sheet = Sheet(make_columns(*load_drivers()))
     words = {("counters", "port_rcv_data"): 2**62 + 5}
-    blocks, _ = sheet.fill({"a/1": words, "b/1": {("hw_counters", "rx_bytes"): 7}})
-    batch = Batch(1.0, "gpu03", ("a/1", "b/1"), blocks)
+    columns, _ = sheet.fill({"a/1": words, "b/1": {("hw_counters", "rx_bytes"): 7}})
+    batch = to_batch(PlainBatch(1.0, "gpu03", ("a/1", "b/1"), columns))
     assert [value(batch, "rdma_rx_bytes", port=p) for p in (0, 1)] == [20, 7]
 
 
@@ -84,8 +86,8 @@ def test_another_name_for_a_signal_begins_a_baseline_of_its_own() -> None:
     phy, pma = ("ethtool", "link_down_events_phy"), ("counters", "link_downed")
 
     def fill(readings: Mapping[tuple[str, str], sysfs.Reading]) -> tuple[int | None, State | None]:
-        blocks, states = sheet.fill({"mlx5_0/1": readings})
-        batch = Batch(1.0, "gpu03", ("mlx5_0/1",), blocks)
+        columns, states = sheet.fill({"mlx5_0/1": readings})
+        batch = to_batch(PlainBatch(1.0, "gpu03", ("mlx5_0/1",), columns))
         return value(batch, "link_down_events"), states.get("link_down_events")
 
     assert fill({phy: 900, pma: 3}) == (900, None)

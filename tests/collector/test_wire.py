@@ -7,14 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.wire import (
-    BILLION,
-    DECIMAL,
-    decode_batch,
-    decode_facts,
-    encode_batch,
-    encode_facts,
-)
+from collector.wire import decode_batch, decode_facts, encode_batch, encode_facts
+from collector.wireform import BILLION, DECIMAL
 from roce.errors import DataError
 from roce.fabric import Fabric
 from roce.model import Batch, Block, Device, DeviceFacts, Facts, Gid, PortFacts, Site, State

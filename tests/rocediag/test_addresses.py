@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from rocediag.addresses import holds_password, quoted, seen_from, without_password
+from rocediag.addresses import holds_password, parse_broker, quoted, seen_from, without_password
 
 
 @pytest.mark.parametrize(
@@ -60,3 +60,28 @@ def test_a_password_is_seen_wherever_it_stands(url: str, holds: bool) -> None:
 def test_what_may_end_in_a_password_is_not_quoted() -> None:
     assert quoted("10.0.0.300") == "'10.0.0.300'"
     assert quoted("u:s3cr3t@h") == "'***'"
+
+
+@pytest.mark.parametrize(
+    ("url", "found"),
+    [
+        ("mqtt://broker", ("broker", 1883, False)),
+        ("mqtts://broker/", ("broker", 8883, True)),
+        ("mqtts://[fe80::1]:99", ("fe80::1", 99, True)),
+    ],
+)
+def test_a_brokers_address_is_taken_apart(url: str, found: tuple[str, int, bool]) -> None:
+    assert parse_broker(url) == found
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("", "broker", "http://broker", "mqtt://", "mqtt://b:x", "mqtt://b:0", "mqtt://b:99999"),
+        *("mqtt://b/topic", "mqtt://b?x=1", "mqtt://[b", "mqtt://u:tops3cret@b"),
+    ],
+)
+def test_what_is_no_brokers_address_is_refused_without_being_shown(url: str) -> None:
+    with pytest.raises(ValueError, match=r"expected mqtt://|no user may stand here") as caught:
+        parse_broker(url)
+    assert "tops3cret" not in str(caught.value)

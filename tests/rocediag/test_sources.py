@@ -19,7 +19,15 @@ from roce.errors import ConfigError
 from roce.model import Batch, Device, Facts
 from rocediag.config import Config, load
 from rocediag.secrets import Secrets
-from rocediag.sources import Named, devices, identities, sources, store_address
+from rocediag.sources import (
+    Named,
+    agents,
+    agents_broker,
+    devices,
+    identities,
+    sources,
+    store_address,
+)
 
 SITE = """
 [groups.leaves]
@@ -264,3 +272,13 @@ async def test_a_name_that_does_not_resolve_is_told_once_and_asked_again(
     task.cancel()
     assert (registry.get_sample_value("rocediag_polls_total", labels) or 0) >= 2
     assert [record.message[:14] for record in caplog.records] == ["leaf1: cannot "]
+
+
+def test_agents_are_a_source_where_a_broker_is_configured(config: Config) -> None:
+    secrets = Secrets(config.path.parent, {})
+    assert agents_broker(config, secrets) is None
+    (config.path.parent / "rocediag.toml").write_text(f'{SITE}\n[mqtt]\nurl = "mqtt://b"\n')
+    broker = agents_broker(load(config.path), secrets)
+    assert broker is not None
+    assert (broker.client_id, broker.session_seconds) == ("rocediag", 300)
+    assert agents(config, load_profiles(), broker, CollectorRegistry()).device == "mqtt"

@@ -158,7 +158,7 @@ async def test_a_masked_capture_names_nobody(cli: Ask, tmp_path: Path) -> None:
     planted = {"site": "acme lab", "switch": "acme-leaf1", "server": "acme-gpu1"}
     async with serving(tmp_path, **planted) as daemon:
         daemon.service.take(FACTS)
-        asked = ("record", str(folder), "--mask", "--seconds", "1", "--url", daemon.url)
+        asked = ("record", str(folder), "--mask", "--seconds", "3", "--url", daemon.url)
         command = asyncio.create_task(cli(*asked))
         while not (folder / "fabric.json").exists():
             await asyncio.sleep(0.01)

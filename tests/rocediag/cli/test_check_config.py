@@ -9,11 +9,13 @@ from analyzers.rule import discover
 from roce.model import Site
 from rocediag.config import load
 from rocediag.schema import (
+    AgentTable,
     DeviceEntry,
     File,
     Group,
     Http,
     LinkEntry,
+    Mqtt,
     NodeExporter,
     Poll,
     Snmp,
@@ -40,6 +42,7 @@ async def test_the_example_is_a_configuration_that_it_takes_itself(
 
 KINDS = [
     *(File, Site, Poll, Group, Snmp, Sysfs, NodeExporter, DeviceEntry, LinkEntry, StoreTable, Http),
+    *(Mqtt, AgentTable),
     *discover().values(),
     *sink.discover().values(),
 ]
@@ -58,6 +61,7 @@ async def test_what_the_example_shows_as_default_is_the_default(cli: Ask) -> Non
     _, out, _ = await cli("check-config", "--example")
     tree = tomllib.loads(out)
     tables = {"fabric": Site, "poll": Poll, "store": StoreTable, "http": Http}
+    tables |= {"mqtt": Mqtt, "agent": AgentTable}
     for key, table in tables.items():
         assert msgspec.convert(tree[key], table) == table()
     for name, rule in discover().items():
@@ -141,3 +145,21 @@ async def test_a_credential_of_the_service_cannot_be_checked_from_outside(
     code, _, err = await cli("check-config", "--config", str(path))
     assert code == 2
     assert f"{tmp_path}/secret_c" in err
+
+
+async def test_what_the_broker_needs_is_read_too(cli: Ask, tmp_path: Path) -> None:
+    path = tmp_path / "rocediag.toml"
+    mqtt = '[mqtt]\nurl = "mqtts://b"\nuser = "u"\n'
+    path.write_text(mqtt + 'password_file = "gone"\n')
+    code, _, err = await cli("check-config", "--config", str(path))
+    assert code == 2
+    assert f"{path}: mqtt: {tmp_path}/gone: the secret cannot be read" in err
+    path.write_text(mqtt + 'password_file = "$CREDENTIALS_DIRECTORY/secret_mqtt"\n')
+    code, out, _ = await cli("check-config", "--config", str(path))
+    assert code == 0
+    assert "mqtt: $CREDENTIALS_DIRECTORY/secret_mqtt is there only for the service" in out
+    path.write_text('[mqtt]\nurl = "mqtts://b"\nca_file = "nonsense"\n')
+    (tmp_path / "nonsense").write_text("nonsense")
+    code, _, err = await cli("check-config", "--config", str(path))
+    assert code == 2
+    assert "no certificates can be read" in err
