@@ -72,7 +72,9 @@ def platforms() -> list[str]:
     return [name for name in _commands() if name not in {"generic", "host", MLX5}]
 
 
-def step(name: str, on: Place, platform: str, site: Site, *, host: bool = False) -> Step | None:
+def step(
+    name: str, on: Place, platform: str, site: Site, *, host: bool = False, netdev: str = "NETDEV"
+) -> Step | None:
     """Give a step on a device of a platform; None where it makes no sense on such a device."""
     table = _commands()
     what = table["host" if host else "generic"].get(name)
@@ -83,7 +85,7 @@ def step(name: str, on: Place, platform: str, site: Site, *, host: bool = False)
     fill = {
         "device": on.device,
         "port": on.port or "the port",
-        "netdev": "NETDEV",
+        "netdev": netdev,
         "rdma": rdma(on),
         "dscp": site.dscp,
         "dscp_bits": f"{site.dscp:06b}",

@@ -18,6 +18,7 @@ from rocediag.cli import (
     db,
     explain,
     findings,
+    host,
     lab,
     options,
     port,
@@ -56,6 +57,7 @@ def build() -> typer.Typer:
     app.command("verdict")(verdict.verdict)
     app.command("port")(port.port)
     app.command("top")(top.top)
+    app.command("host")(host.host)
     app.command("record")(record.record)
     app.command("bundle")(bundle.bundle)
     app.command("replay")(replay.replay)

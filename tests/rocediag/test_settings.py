@@ -127,7 +127,10 @@ def test_what_is_included_is_shown_too(tmp_path: Path) -> None:
     (tmp_path / "more").mkdir()
     (tmp_path / "more" / "b.toml").write_text('[mqtt]\npassword = "s3cr3t"\n')
     files = given(tmp_path, 'include = ["more/*.toml"]')
-    assert files == {"rocediag.toml": {"include": ["more/*.toml"]}, "b.toml": {"mqtt": {"password": "***"}}}
+    assert files == {
+        "rocediag.toml": {"include": ["more/*.toml"]},
+        "b.toml": {"mqtt": {"password": "***"}},
+    }
 
 
 @pytest.mark.parametrize("text", ["= s3cr3t", 'password = "s3cr3t', "\x00"])
