@@ -20,16 +20,29 @@ def build() -> typer.Typer:
     return group
 
 
-def lab(context: typer.Context, folder: options.LabDir = None) -> None:
+def lab(
+    context: typer.Context,
+    folder: options.LabDir = None,
+    broker: Annotated[
+        str | None,
+        typer.Option("--broker", help="Let hosts' agents tell it.", metavar="URL"),
+    ] = None,
+) -> None:
     """Run a simulated fabric.
 
     A leaf-spine fabric on loopback, until told to stop. It prints `ready` once it serves.
     """
     if context.invoked_subcommand is not None:
         return
+    from rocediag.addresses import parse_broker
     from rocediag.lab.run import run_lab
 
-    asyncio.run(run_lab(_named(folder)))
+    if broker is not None:
+        try:
+            parse_broker(broker)
+        except ValueError as error:
+            raise ConfigError(f"--broker: {error}") from error
+    asyncio.run(run_lab(_named(folder), broker=broker))
 
 
 def inject(

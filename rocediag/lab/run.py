@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 
 from rocediag.lab import agent, door, settings
+from rocediag.lab.agents import telling
 from rocediag.lab.live import Live
 from rocediag.lab.mib import Table
 from rocediag.lab.model import Model
@@ -21,12 +22,17 @@ def say_ready() -> None:
 
 
 async def run_lab(
-    directory: Path, *, seconds: float | None = None, ready: Callable[[], None] = say_ready
+    directory: Path,
+    *,
+    broker: str | None = None,
+    seconds: float | None = None,
+    ready: Callable[[], None] = say_ready,
 ) -> None:
     """Run a lab in a folder until SIGTERM or SIGINT, or for some seconds.
 
     ``ready`` is called once all agents answer and all files are there. What was written stays
-    there; only the control socket is removed.
+    there; only the control socket is removed. Where a ``broker`` is named, each host has an agent
+    that tells of it there.
 
     Raises:
         ConfigError: the folder cannot be used, or a lab runs in it already.
@@ -45,7 +51,9 @@ async def run_lab(
         for address in agents.values():
             await agent.ask_up_time(address, community)
         with writing():
-            settings.write_config(home, topology, agents, settings.free_port())
+            settings.write_config(home, topology, agents, settings.free_port(), broker)
+        if broker is not None:
+            await stack.enter_async_context(telling(home, topology.hosts, broker))
         await stack.enter_async_context(door.listen(home, live))
         stopped = stack.enter_context(_told_to_stop())
         ready()

@@ -15,6 +15,9 @@ CONFIG: Final = "rocediag.toml"
 COMMUNITY: Final = "community"
 DATABASE: Final = "rocediag.db"
 
+POLL_SECONDS: Final = 2.0
+"""How often the lab's devices are read: often, so that whoever watches need not wait."""
+
 
 def write_community(home: Path) -> str:
     """Make up the community of this run's agents, and keep it where only its owner reads it."""
@@ -27,13 +30,21 @@ def write_community(home: Path) -> str:
 
 
 def write_config(
-    home: Path, topology: Topology, agents: Mapping[str, tuple[str, int]], listen: int
+    home: Path,
+    topology: Topology,
+    agents: Mapping[str, tuple[str, int]],
+    listen: int,
+    broker: str | None = None,
 ) -> None:
-    """Write the configuration; ``agents`` are switches' addresses, ``listen`` a TCP port."""
+    """Write the configuration; ``agents`` are switches' addresses, ``listen`` a TCP port.
+
+    Where a ``broker`` is named, hosts tell of themselves by it; else their folders are read.
+    """
     lines = [
         *_head(home, listen),
+        *([f"\n[mqtt]\nurl = {_text(broker)}"] if broker else ()),
         *_switches(topology, agents),
-        *_hosts(home, topology),
+        *_hosts(home, topology, told=broker is not None),
         *_links(topology),
     ]
     (home / CONFIG).write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -50,7 +61,8 @@ def free_port() -> int:
 def _head(home: Path, listen: int) -> Iterator[str]:
     yield "# Written by `rocediag lab` at each start: rocediag serve --config THIS FILE"
     yield '\n[fabric]\nname = "lab"\nmode = "dcqcn"\nlossless = [3]'
-    yield "\n[poll]\ninterval_seconds = 2\nslow_interval_seconds = 2\nwindow_samples = 5"
+    every = f"interval_seconds = {POLL_SECONDS}\nslow_interval_seconds = {POLL_SECONDS}"
+    yield f"\n[poll]\n{every}\nwindow_samples = 5"
     yield f"\n[store]\nurl = {_text(f'sqlite:///{home / DATABASE}')}"
     yield f'\n[http]\nlisten = "127.0.0.1:{listen}"'
     yield '\n[groups.lab-switch]\nkind = "switch"\nplatform = "sonic"\n[groups.lab-switch.snmp]'
@@ -65,10 +77,11 @@ def _switches(topology: Topology, agents: Mapping[str, tuple[str, int]]) -> Iter
         yield f'address = "{address}"\nsnmp = {{ port = {port} }}'
 
 
-def _hosts(home: Path, topology: Topology) -> Iterator[str]:
+def _hosts(home: Path, topology: Topology, *, told: bool) -> Iterator[str]:
     for name in topology.hosts:
         root = _text(str(home / FOLDER / name / "sys"))
-        yield f'\n[[device]]\nname = "{name}"\nrole = "host"\nsysfs = {{ root = {root} }}'
+        read = "" if told else f"\nsysfs = {{ root = {root} }}"
+        yield f'\n[[device]]\nname = "{name}"\nrole = "host"{read}'
 
 
 def _links(topology: Topology) -> Iterator[str]:

@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from tests.mosquitto import mosquitto
+
 ROCEDIAG = Path(sys.executable).with_name("rocediag")
 SAMPLE_SECONDS = 2.0
 HEALTHY_SECONDS = 300.0
@@ -110,10 +112,10 @@ class Site:
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[Site]:
+def running(folder: Path, *more: str) -> Iterator[Site]:
     site = Site(folder)
     try:
-        site.start("lab", "lab", "--dir", str(folder))
+        site.start("lab", "lab", "--dir", str(folder), *more)
         site.until(site.config.exists)
         site.start_daemon()
         site.until(lambda: site.ask().returncode == 0)
@@ -132,7 +134,12 @@ def healthy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, fl
 
 @pytest.fixture(scope="module")
 def site(healthy: tuple[Site, float], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with running(tmp_path_factory.mktemp("sick") / "lab") as it:
+    """A fabric in which things go wrong, whose hosts tell of themselves by their own agents."""
+    home = tmp_path_factory.mktemp("sick")
+    with (
+        mosquitto(home) as broker,
+        running(home / "lab", "--broker", f"mqtt://127.0.0.1:{broker.port}") as it,
+    ):
         yield it
 
 

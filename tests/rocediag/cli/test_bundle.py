@@ -162,8 +162,10 @@ async def test_a_masked_capture_names_nobody(cli: Ask, tmp_path: Path) -> None:
         command = asyncio.create_task(cli(*asked))
         while not (folder / "fabric.json").exists():
             await asyncio.sleep(0.01)
-        daemon.service.take(Batch(NOW, "acme-gpu1", ("mlx5_0/1",), (), "sysfs", "boot-7f3a"))
-        daemon.service.take(msgspec.structs.replace(FACTS, at=NOW))
+        # What was known before is told as of the capture's beginning: the sample must be of then.
+        now = time.time()
+        daemon.service.take(Batch(now, "acme-gpu1", ("mlx5_0/1",), (), "sysfs", "boot-7f3a"))
+        daemon.service.take(msgspec.structs.replace(FACTS, at=now))
         code, out, _ = await command
     assert (code, out) == (0, f"{folder}: 1 batches, 2 facts\n")
     with gzip.open(folder / "samples.jsonl.gz", "rt") as opened:
