@@ -44,7 +44,7 @@ LONGEST_NAME: Final = 64
 """Characters of a host's name that are shown where it may be none of ours."""
 
 
-class State(msgspec.Struct, frozen=True):
+class AgentState(msgspec.Struct, frozen=True):
     """What an agent says of itself; ``metrics`` are its own counts."""
 
     device: str
@@ -152,8 +152,12 @@ class Ingest:
         try:
             told = self._read(host, kind, message, now)
         except RefusedError as error:
-            self._metrics.refused.labels(error.why).inc()
-            self._name(host, error)
+            self._refuse(host, error)
+            return None
+        except Exception as error:
+            # The broker would send it again and again to one that fails on it.
+            self._refuse(host, RefusedError("bug", f"a mistake of ours: {error!r:.200}"))
+            logger.debug("a message that cannot be taken", exc_info=True)
             return None
         self._metrics.messages.labels(kind).inc()
         return told
@@ -262,7 +266,7 @@ class Ingest:
             # Somebody took the retained one away; what it said last is as good as any.
             return
         try:
-            state = msgspec.convert(_tree(message), State, str_keys=True)
+            state = msgspec.convert(_tree(message), AgentState, str_keys=True)
         except (msgspec.ValidationError, RecursionError) as error:
             raise RefusedError("form", f"no state: {reason(error)}") from error
         _check(agent, state.v, state.device)
@@ -277,7 +281,7 @@ class Ingest:
         if online and not agent.settled:
             self.wanting.add(name)
 
-    def _tell_edge(self, agent: _Agent, state: State, *, online: bool) -> None:
+    def _tell_edge(self, agent: _Agent, state: AgentState, *, online: bool) -> None:
         name, due = agent.device.name, agent.device.interval_seconds
         if not online:
             logger.warning("%s: its agent is offline: what it told is unknown soon", name)
@@ -287,8 +291,9 @@ class Ingest:
         if paced is not None and paced > 1.5 * due:
             logger.warning("%s: its agent reads every %g s, and not every %g s", name, paced, due)
 
-    def _name(self, host: str, error: RefusedError) -> None:
-        """Name a refusal in the log, once a host and reason."""
+    def _refuse(self, host: str, error: RefusedError) -> None:
+        """Count a refusal, and name it in the log once a host and reason."""
+        self._metrics.refused.labels(error.why).inc()
         key = host[:LONGEST_NAME], error.why
         if key not in self._named and len(self._named) < MOST_NAMED:
             self._named.add(key)

@@ -42,6 +42,10 @@ TIMEOUT_SECONDS: Final = 10.0
 LONGEST_PAUSE: Final = 10.0
 """Seconds after which a broker that is away is tried again at the latest."""
 
+SETTLED_SECONDS: Final = 30.0
+"""A connection that stood so long before it was lost has failed anew; one that did not goes to
+and fro (as where two share the name of a session), and is tried more and more seldom."""
+
 T = TypeVar("T")
 
 _FIRST: Final = asyncio.FIRST_COMPLETED
@@ -233,19 +237,35 @@ async def connect(
         will=None if will is None else aiomqtt.Will(will.topic, will.payload, 1, retain=True),
     )
     try:
-        await client.__aenter__()
+        await _alone(client.__aenter__())
         try:
             yield Link(client, broker)
         finally:
             # Where it is gone already, whoever used the link has heard of it.
             with suppress(aiomqtt.MqttError):
-                await client.__aexit__(None, None, None)
+                await _alone(client.__aexit__(None, None, None))
     except MqttConnectError as error:
         raise Denied(f"{broker} does not let us in: {_why(error)}") from error
     except aiomqtt.MqttError as error:
         raise Unreachable(f"{broker} does not answer: {_why(error)}") from error
     finally:
         client.drop()
+
+
+async def _alone(call: Coroutine[Any, Any, Any]) -> None:
+    """Wait for a call of the library, in a task of its own.
+
+    The library waits by `asyncio.wait_for`, which before Python 3.12 loses a cancellation that
+    comes as what it waits for is done; a daemon told to stop would go on.
+    """
+    calling: asyncio.Future[Any] = asyncio.ensure_future(call)
+    try:
+        await asyncio.wait({calling})
+    except asyncio.CancelledError:
+        calling.cancel()
+        await asyncio.wait({calling})
+        raise
+    calling.result()
 
 
 def pause_seconds(failures: int) -> float:
@@ -262,6 +282,7 @@ class _Client(aiomqtt.Client):
 
     def __init__(self, hear: Hear, host: str, port: int, **rest: Any) -> None:
         self.reason = 0
+        self._dropped = False
         self._hear = hear
         super().__init__(host, port, **rest)
 
@@ -272,10 +293,18 @@ class _Client(aiomqtt.Client):
 
     def drop(self) -> None:
         """Close what is still open; the library leaves it so where the broker does not answer."""
+        self._dropped = True
         self._client._sock_close()  # noqa: SLF001 - the library offers no other way
-        if self.gone.done() and not self.gone.cancelled():
-            # Asked for or not, it was told: asyncio would complain of what nobody asked for.
-            self.gone.exception()
+        self._heard_of_it()
+
+    def _client_connect(self) -> None:
+        # This runs in a thread; whoever waits for it may be cancelled, and then nobody does.
+        super()._client_connect()
+        self._loop.call_soon_threadsafe(self._drop_again)
+
+    def _drop_again(self) -> None:
+        if self._dropped:
+            self.drop()
 
     def _on_disconnect(
         self, client: Any, userdata: Any, flags: Any, reason_code: Any, properties: Any = None
@@ -286,6 +315,12 @@ class _Client(aiomqtt.Client):
             self._connected.set_exception(lost)
             return
         super()._on_disconnect(client, userdata, flags, reason_code, properties)
+        self._heard_of_it()
+
+    def _heard_of_it(self) -> None:
+        """Take note of why the connection was lost: asyncio complains of what nobody asks for."""
+        if self.gone.done() and not self.gone.cancelled():
+            self.gone.exception()
 
     def _on_publish(
         self, client: Any, userdata: Any, mid: int, reason_code: Any, properties: Any

@@ -7,7 +7,15 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from collector.ingest import KINDS, SOURCE, Ingest, IngestMetrics
-from collector.mqtt import ROOT, Broker, Link, Message, connect, pause_seconds
+from collector.mqtt import (
+    ROOT,
+    SETTLED_SECONDS,
+    Broker,
+    Link,
+    Message,
+    connect,
+    pause_seconds,
+)
 from collector.source import Sink
 from collector.wireform import VERSION, pack
 from roce.errors import Denied, RocediagError
@@ -39,6 +47,7 @@ class MqttSource:
         self._clock = clock
         self._ingest = Ingest(devices, metrics)
         self._asked: dict[str, float] = {}
+        self._failing: bool | None = None
         self._mute = False
         self._wake = asyncio.Event()
 
@@ -58,18 +67,23 @@ class MqttSource:
             if len(self._ingest.wanting) > wanting:
                 self._wake.set()
 
-        failures, afresh = 0, True
+        clock, failures, afresh = asyncio.get_running_loop().time, 0, True
         while True:
+            began = clock()
             try:
                 async with connect(self._broker, hear, afresh=afresh) as link:
                     await link.subscribe(f"{ROOT}/+/{kind}" for kind in KINDS)
-                    logger.info("listening to agents at %s", self._broker)
-                    failures, afresh = 0, False
+                    afresh = False
                     self._metrics.connected.set(1)
+                    if self._failing is not False:
+                        logger.info("listening to agents at %s", self._broker)
+                        self._failing = False
                     await self._asking(link)
             except RocediagError as error:
+                failures = 0 if clock() - began > SETTLED_SECONDS else failures
                 if failures == 0:
                     logger.warning("no agent is heard: %s", error)
+                    self._failing = True
                 failures += 1
             finally:
                 self._metrics.connected.set(0)

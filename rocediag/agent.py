@@ -19,7 +19,16 @@ from prometheus_client import CollectorRegistry
 
 from collector.host import HostReading, HostSource
 from collector.metrics import CollectorMetrics
-from collector.mqtt import ROOT, Broker, Link, Message, Will, connect, pause_seconds
+from collector.mqtt import (
+    ROOT,
+    SETTLED_SECONDS,
+    Broker,
+    Link,
+    Message,
+    Will,
+    connect,
+    pause_seconds,
+)
 from collector.unwrap import Unwrapper
 from collector.wireform import VERSION, pack, pack_facts
 from roce.errors import Denied, RocediagError
@@ -67,7 +76,7 @@ class Agent:
         self._broker = who
         self._clock = clock
         self._topic = f"{ROOT}/{config.host}"
-        self._metrics = CollectorMetrics(CollectorRegistry())
+        self._registry = CollectorRegistry()
         self._source = HostSource(
             Device(
                 name=config.host,
@@ -78,7 +87,7 @@ class Agent:
             ),
             config.root,
             config.site,
-            self._metrics,
+            CollectorMetrics(self._registry),
             exclude=config.agent.exclude,
             clock=clock,
         )
@@ -88,7 +97,7 @@ class Agent:
         self._facts_due = False
         self._wake = asyncio.Event()
         self._end = asyncio.Event()
-        self._telling_fails: bool | None = None
+        self._failing: bool | None = None
         self._unheard = False
         self._dropping = False
         self._deaf = False
@@ -141,18 +150,19 @@ class Agent:
 
     async def _telling(self) -> None:
         """Connect and tell, again and again, until the end."""
-        failures = 0
+        clock, failures = asyncio.get_running_loop().time, 0
         while not self._end.is_set():
+            began = clock()
             will = Will(f"{self._topic}/state", self._state("offline"))
             try:
                 async with connect(self._broker, self._hear, will) as link:
                     self._counts["connections"] += 1
                     await self._serve(link)
             except RocediagError as error:
-                if self._telling_fails is not True:
+                failures = 0 if clock() - began > SETTLED_SECONDS else failures
+                if failures == 0:
                     log.warning("batches wait here: %s", error)
-                    failures = 0
-                self._telling_fails = True
+                    self._failing = True
                 failures += 1
                 self._counts["failed_connections"] += 1
                 with suppress(TimeoutError):
@@ -210,9 +220,9 @@ class Agent:
 
     def _tell_edges(self, *, heard: bool) -> None:
         """Log that telling works again, that nobody listens, and that somebody does again."""
-        if self._telling_fails is not False:
+        if self._failing is not False:
             log.info("connected to %s", self._broker)
-            self._telling_fails = False
+            self._failing = False
         if heard and self._dropping:
             log.info("batches are taken again; %d were dropped in all", self._box.dropped)
             self._dropping = False
@@ -230,12 +240,26 @@ class Agent:
             "state": state,
             "version": version("rocediag"),
             "interval_seconds": self._config.poll.interval_seconds,
-            "metrics": {
+        }
+        if state == "online":
+            told["metrics"] = {
                 "waiting_batches": len(self._box),
                 "waiting_bytes": self._box.bytes,
                 "dropped_batches": self._box.dropped,
                 "unreadable_files": len(self._source.unreadable),
                 **self._counts,
-            },
-        }
+                **self._read_counts(),
+            }
         return pack(told)
+
+    def _read_counts(self) -> dict[str, float]:
+        """Give what reading counts by names such as ``polls_timeout``."""
+        found: dict[str, float] = {}
+        for sample in (s for f in self._registry.collect() for s in f.samples):
+            name = sample.name.removeprefix("rocediag_")
+            # These counts are all of one device, and its polls are of one source.
+            hidden = {"device", "source"} if name.startswith("polls") else {"device"}
+            labels = (value for key, value in sample.labels.items() if key not in hidden)
+            if name.endswith("_total"):
+                found["_".join([name.removesuffix("_total"), *labels])] = sample.value
+        return found

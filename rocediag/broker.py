@@ -1,5 +1,6 @@
 """From section ``[mqtt]`` to a broker: where it is, and who we are to it."""
 
+import socket
 from pathlib import Path
 from typing import Final
 
@@ -9,11 +10,13 @@ from rocediag.addresses import parse_broker
 from rocediag.secrets import Secrets
 from rocediag.tables import Mqtt
 
-DAEMON: Final = "rocediag"
-"""Name of the daemon's session."""
-
 DAEMON_SESSION_SECONDS: Final = 300
 """How long a broker keeps batches for a daemon that is away: longer, and they are of no use."""
+
+
+def daemon_session() -> str:
+    """Give the name of the daemon's session; two on one broker must differ."""
+    return f"rocediag-{socket.gethostname()}"
 
 
 def agent_session(host: str) -> str:

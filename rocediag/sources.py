@@ -29,7 +29,7 @@ from collector.source import Sink, Source
 from roce.errors import ConfigError
 from roce.model import Batch, Device, Facts
 from rocediag.addresses import seen_from
-from rocediag.broker import DAEMON, DAEMON_SESSION_SECONDS, broker
+from rocediag.broker import DAEMON_SESSION_SECONDS, broker, daemon_session
 from rocediag.config import Config
 from rocediag.inventory import Target
 from rocediag.schema import Snmp, Version
@@ -166,7 +166,7 @@ def agents_broker(config: Config, secrets: Secrets) -> Broker | None:
     """
     if not config.mqtt.url:
         return None
-    return broker(config.mqtt, secrets, DAEMON, DAEMON_SESSION_SECONDS)
+    return broker(config.mqtt, secrets, daemon_session(), DAEMON_SESSION_SECONDS)
 
 
 class Named:

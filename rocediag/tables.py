@@ -59,7 +59,7 @@ class Mqtt(Section, frozen=True, kw_only=True):
     key_file: str | None = None
     """File with the key of our own certificate."""
     client_id: str | None = None
-    """Name of our session there; left out: rocediag, and of an agent rocediag-agent-HOST."""
+    """Name of our session there; left out: rocediag-HOST, or rocediag-agent-HOST."""
     keepalive_seconds: Annotated[int, Meta(ge=5, le=3600)] = 20
     """Silence after which the connection is tried."""
 

@@ -1,5 +1,6 @@
 import logging
 import random
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
+from collector import ingest
 from collector.ingest import MOST_NAMED, MOST_PORTS, Ingest, IngestMetrics
 from collector.mqtt import Message
 from roce.fabric import Fabric
@@ -275,6 +277,19 @@ def test_what_is_refused_is_counted_and_named_once(
     assert isinstance(taken.send(batch()), Batch), "and it goes on"
 
 
+def test_a_mistake_of_ours_costs_the_message_that_it_fails_on(
+    taken: Taken, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as broken:
+        broken.setattr(ingest, "decode_batch", {}.__getitem__)
+        for _ in range(3):
+            assert taken.send(batch()) is None
+    assert taken.refused("bug") == 3
+    (record,) = caplog.records
+    assert "a mistake of ours: " in record.getMessage()
+    assert isinstance(taken.send(batch()), Batch)
+
+
 def test_a_batch_that_is_retained_may_be_of_any_age(taken: Taken) -> None:
     assert taken.send(batch(), retained=True) is None
     assert taken.refused("retained") == 1
@@ -354,3 +369,11 @@ def test_no_bytes_break_it(kind: str, data: Any) -> None:
     for payload in (bytes(whole), bytes(whole[:cut]), data.draw(st.binary(max_size=60))):
         taken.send(payload, kind=kind)
     assert isinstance(taken.send(batch(NOW + 9, epoch="new"), now=NOW + 9), Batch)
+
+
+def test_every_reason_and_every_count_is_on_the_operators_page(taken: Taken) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "mqtt.md").read_text()
+    for reason in {"retained", "time", *(each[0] for each in REFUSED)}:
+        assert f"| `{reason}` |" in page, reason
+    for family in taken.registry.collect():
+        assert f"| `{family.name}" in page, family.name

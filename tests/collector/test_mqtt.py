@@ -1,4 +1,5 @@
 import asyncio
+import gc
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -224,6 +225,7 @@ async def test_who_cannot_show_a_certificate_or_is_not_trusted_is_kept_out(
         with pytest.raises(Unreachable):
             async with connect(replace(broker(server), tls=tls), Ears()) as link:
                 await link.wait(asyncio.Event(), 5)
+    gc.collect()
 
 
 def test_files_for_tls_that_cannot_be_used_are_named(tmp_path: Path) -> None:
@@ -270,3 +272,19 @@ def test_pauses_grow_up_to_a_cap_and_differ() -> None:
     late = [pause_seconds(10_000) for _ in range(50)]
     assert len(set(late)) > 40
     assert all(LONGEST_PAUSE * 0.3 <= pause <= LONGEST_PAUSE for pause in late)
+
+
+async def test_whoever_is_cancelled_ends_whatever_happens_at_that_moment(
+    server: Mosquitto,
+) -> None:
+    async def stay(delay: float) -> None:
+        async with connect(broker(server), Ears()):
+            await asyncio.sleep(delay)
+
+    for n in range(60):
+        task = asyncio.create_task(stay(0.001 if n % 2 else 10), name="stay")
+        await asyncio.sleep(n * 0.0002)
+        task.cancel()
+        done, _ = await asyncio.wait({task}, timeout=5)
+        assert done == {task}
+        assert task.cancelled() or task.exception() is None

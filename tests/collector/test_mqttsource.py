@@ -169,3 +169,14 @@ async def test_a_broker_that_lets_nobody_be_asked_is_told_once_and_all_goes_on(
     told = [r.getMessage() for r in caplog.records if "asked" in r.getMessage()]
     assert len(told) == 1
     assert "agents cannot be asked for settings" in told[0]
+
+
+async def test_two_of_one_name_fill_no_log_while_they_throw_each_other_out(
+    server: Mosquitto, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mqttsource, "pause_seconds", lambda _: 0.02)
+    caplog.set_level(logging.INFO, "collector.mqttsource")
+    async with listening(server) as one, listening(server):
+        await one.until_connected()
+        await asyncio.sleep(1)
+    assert len(caplog.records) <= 6

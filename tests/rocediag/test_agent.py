@@ -8,12 +8,15 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from collector.mqtt import Broker, Tls, connect
 from collector.wire import decode_batch
 from collector.wireform import pack
 from roce.errors import Unreachable
+from rocediag.agent import Agent
+from rocediag.agentconfig import load_agent
 from tests.certificates import Authority
 from tests.collector.hosttree import HostTree, mlx5_rows, value
 from tests.mosquitto import Mosquitto, mosquitto
@@ -115,6 +118,7 @@ async def test_whoever_comes_later_hears_whether_it_is_there(
             assert (state["v"], state["device"], state["state"]) == (1, "gpu03", "online")
             assert state["interval_seconds"] == 0.1
             assert state["metrics"]["dropped_batches"] == 0
+            assert state["metrics"]["waiting_bytes"] >= 0
             agent.send_signal(signal.SIGKILL)
             await ears.until(lambda: len(ears.came) == 2)
             assert states(ears) == ["online", "offline"], "its will"
@@ -126,6 +130,18 @@ async def test_whoever_comes_later_hears_whether_it_is_there(
             assert await asyncio.to_thread(ended, agent) == 0
             await ears.until(lambda: len(ears.came) == 3)
     assert states(ears) == ["offline", "online", "offline"]
+
+
+async def test_what_reading_drops_is_told_too(host: HostTree, tmp_path: Path) -> None:
+    host.ethtool("NIC statistics:\nrx_bytes_phy: 1\nthis is no row\n")
+    said = {"mqtt": {"url": "mqtt://b"}, "agent": {"host": "gpu03", "root": str(host.sys)}}
+    agent = Agent(load_agent(tmp_path / "none", said, must_exist=False), Broker("b", 1, "x"))
+    for _ in range(2):
+        await agent._source.look()
+    state = msgspec.msgpack.decode(agent._state("online"))
+    assert state["metrics"]["collector_dropped_ethtool_not a row"] == 2
+    assert state["metrics"]["polls_ok"] == 2
+    assert "metrics" not in msgspec.msgpack.decode(agent._state("offline"))
 
 
 async def test_batches_wait_until_somebody_listens(

@@ -151,14 +151,18 @@ async def test_a_daemon_that_starts_anew_asks_for_settings(site: Site) -> None:
                 await site.until(lambda: site.findings() == ["gid_mismatch"])
 
 
-async def test_no_batch_is_lost_through_a_restart_of_the_broker(site: Site) -> None:
+@pytest.mark.parametrize(
+    "seconds", [2, pytest.param(30, marks=pytest.mark.soak)], ids=["2s", "30s"]
+)
+async def test_no_batch_is_lost_through_a_restart_of_the_broker(site: Site, seconds: int) -> None:
     with site.daemon(), site.agent():
         await site.until(lambda: (site.metric(BATCHES) or 0) > 5)
         site.server.kill()
-        await asyncio.sleep(2)
+        await asyncio.sleep(seconds)
         before = site.metric(BATCHES) or 0
         site.server.start()
-        await site.until(lambda: (site.metric(BATCHES) or 0) > before + 15, seconds=30)
+        due = before + seconds / INTERVAL + 5
+        await site.until(lambda: (site.metric(BATCHES) or 0) > due, seconds=40)
         assert site.metric('rocediag_mqtt_lost_batches_total{device="gpu03"}') is None
         assert site.metric("rocediag_fold_late_total") == 0
         assert site.metric("rocediag_fold_restarts_total") == 0

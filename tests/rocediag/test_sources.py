@@ -1,5 +1,6 @@
 import asyncio
 import logging
+import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -280,5 +281,5 @@ def test_agents_are_a_source_where_a_broker_is_configured(config: Config) -> Non
     (config.path.parent / "rocediag.toml").write_text(f'{SITE}\n[mqtt]\nurl = "mqtt://b"\n')
     broker = agents_broker(load(config.path), secrets)
     assert broker is not None
-    assert (broker.client_id, broker.session_seconds) == ("rocediag", 300)
+    assert (broker.client_id, broker.session_seconds) == (f"rocediag-{socket.gethostname()}", 300)
     assert agents(config, load_profiles(), broker, CollectorRegistry()).device == "mqtt"
