@@ -125,21 +125,35 @@ class Rule(Judgement, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What an audit says of one place: level 0 is fine; what is unknown is not said at all."""
+    """What an audit says of one place: level 0 is fine; what is unknown is not said at all.
+
+    ``proven`` says that counters tell so, against the settings; ``dark`` that those counters
+    cannot be read now, so that nothing which they proved is over.
+    """
 
     place: Place
     level: int
     figures: Figures
+    proven: bool = False
+    dark: bool = False
 
 
 class Audit(Judgement, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A judgement of settings: opens and closes at once."""
+    """A judgement of settings: opens and closes at once.
+
+    ``reads`` are the settings it rests on, ``proofs`` the signals that it holds them against.
+    """
 
     reads: ClassVar[tuple[str, ...]] = ()
+    proofs: ClassVar[tuple[str, ...]] = ()
 
     def check(self, fabric: Fabric) -> Iterator[Check]:
         """Judge the facts of all devices."""
         raise NotImplementedError
+
+    def doubtful(self, fabric: Fabric) -> bool:
+        """Say quickly whether counters may contradict any setting now."""
+        return bool(self.proofs)
 
 
 def levels(

@@ -90,7 +90,7 @@ def step(
         "dscp": site.dscp,
         "dscp_bits": f"{site.dscp:06b}",
         "priority": priority,
-        "mask": _mask(site),
+        "mask": mask(site),
         "traffic_class": site.traffic_class,
         "cnp_dscp": site.cnp_dscp,
         "cnp_priority": site.cnp_priority,
@@ -112,7 +112,7 @@ def qos_steps(where: Where) -> tuple[str, ...]:
     host, nic, site = where.place.device, rdma(where.place), where.site
     return (
         f"on {host}: `mlnx_qos -i {where.netdev} --trust dscp "
-        f"--dscp2prio set,{site.dscp},{lossless(site)} --pfc {_mask(site)}`; "
+        f"--dscp2prio set,{site.dscp},{lossless(site)} --pfc {mask(site)}`; "
         "a reboot loses it, so make it persistent",
         f"on {host}: `echo {site.traffic_class} > "
         f"/sys/class/infiniband/{nic}/tc/1/traffic_class`, "
@@ -127,7 +127,8 @@ def lossless(site: Site) -> int:
     return own if own in site.lossless else min(site.lossless, default=own)
 
 
-def _mask(site: Site) -> str:
+def mask(site: Site) -> str:
+    """Give the PFC mask that a site means, as `mlnx_qos` takes it."""
     return ",".join("1" if p in site.lossless else "0" for p in range(PRIORITIES))
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from analyzers import words
+from analyzers.hostfigures import peer
 from analyzers.rule import Audit, Check, Figures, Where
 from roce.fabric import Fabric
 from roce.model import Place, PortFacts, Site
@@ -13,9 +14,10 @@ class DscpMismatch(Audit, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """A port's traffic class, trust or DSCP map differs from what the fabric means.
 
     RoCE must leave the host with the fabric's DSCP, and every hop must trust that DSCP and map
-    it to a lossless priority. One hop that does not puts the traffic into a lossy queue. Hosts
-    lose such settings at a reboot (`mlnx_qos` is not persistent); stock SONiC maps DSCP 26 to
-    traffic class 1.
+    it to a lossless priority. One hop that does not puts the traffic into a lossy queue. Where
+    several are lossless both ends of a cable must mean the same one: else one end pauses a
+    priority on which the other sends nothing. Hosts lose such settings at a reboot (`mlnx_qos` is
+    not persistent); stock SONiC maps DSCP 26 to traffic class 1.
 
     False alarms: a traffic class that is not set on the NIC may still be set by the job, and
     is unknown, not wrong; so is a DSCP that a switch's map does not name. A port without RDMA
@@ -33,6 +35,11 @@ class DscpMismatch(Audit, frozen=True, kw_only=True, forbid_unknown_fields=True)
         (
             "critical",
             "DSCP {fabric.dscp} leads to a priority that is not lossless ({fabric.lossless})",
+        ),
+        (
+            "critical",
+            "it leads to another lossless one than at the other end of the cable, and that one "
+            "has the class of the DSCP",
         ),
     )
     look: ClassVar = ("show_dscp_map",)
@@ -52,12 +59,12 @@ class DscpMismatch(Audit, frozen=True, kw_only=True, forbid_unknown_fields=True)
                 if all(getattr(about, setting) is None for setting in self.reads):
                     continue
                 wrong = next(_wrong(about, fabric.site, is_host=is_host), None)
+                wrong = wrong or _apart(fabric, Place(device, port), about)
                 what, found, expected = wrong or (None, None, None)
                 figures: Figures = {
                     "setting": what,
                     "found": found,
                     "expected": expected,
-                    "netdev": about.netdev,
                 }
                 yield Check(Place(device, port), 3 if wrong else 0, figures)
 
@@ -71,7 +78,7 @@ class DscpMismatch(Audit, frozen=True, kw_only=True, forbid_unknown_fields=True)
     def remedy(self, where: Where, figures: Figures) -> tuple[str, ...]:
         """Set trust, map and traffic class."""
         if not where.is_host:
-            return (words.command("show_dscp_map", where),)
+            return words.command("show_dscp_map", where), words.command("set_trust", where)
         return words.qos_steps(where)
 
 
@@ -82,10 +89,32 @@ def _wrong(about: PortFacts, site: Site, *, is_host: bool) -> Iterator[tuple[str
     if about.traffic_class is not None and about.traffic_class >> 2 != site.dscp:
         found = f"{about.traffic_class} (DSCP {about.traffic_class >> 2})"
         yield "traffic class", found, f"{site.traffic_class} (DSCP {site.dscp})"
-    if about.dscp_to_priority is not None and site.lossless:
-        # A NIC that trusts DSCP and has no entry for one takes its upper three bits (mlx5).
-        default = site.dscp >> 3 if is_host else None
-        priority = about.dscp_to_priority.get(site.dscp, default)
-        if priority is not None and priority not in site.lossless:
-            meant = " or ".join(str(p) for p in sorted(site.lossless))
-            yield f"priority of DSCP {site.dscp}", str(priority), meant
+    priority = _priority(about, site, is_host=is_host)
+    if priority is not None and site.lossless and priority not in site.lossless:
+        meant = " or ".join(str(p) for p in sorted(site.lossless))
+        yield f"priority of DSCP {site.dscp}", str(priority), meant
+
+
+def _apart(fabric: Fabric, place: Place, about: PortFacts) -> tuple[str, str, str] | None:
+    """Give the priority where the other end of the cable has another, and that is the right one."""
+    site, other = fabric.site, peer(fabric, place)
+    facts = fabric.facts.get(other.device) if other else None
+    there = facts.ports.get(other.port or "") if facts and other else None
+    if other is None or there is None:
+        return None
+    mine, theirs = (
+        _priority(port, site, is_host=fabric.devices[device].kind == "host")
+        for port, device in ((about, place.device), (there, other.device))
+    )
+    right = words.lossless(site)
+    if mine in {None, right} or theirs != right or right not in site.lossless:
+        return None
+    return f"priority of DSCP {site.dscp}", str(mine), str(theirs)
+
+
+def _priority(about: PortFacts, site: Site, *, is_host: bool) -> int | None:
+    """Give where a port's map leads the fabric's DSCP; None is unknown."""
+    if about.dscp_to_priority is None:
+        return None
+    # A NIC that trusts DSCP and has no entry for one takes its upper three bits (mlx5).
+    return about.dscp_to_priority.get(site.dscp, site.dscp >> 3 if is_host else None)

@@ -1,17 +1,16 @@
 """A NIC without the GID that RoCE v2 needs, or with it at another index than the fleet."""
 
-import ipaddress
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 from analyzers import words
+from analyzers.gids import ROCE_V2, is_ipv4
+from analyzers.nccl import Choice, untold
 from analyzers.rule import Audit, Check, Count, Figures, Where
 from roce.fabric import Fabric
-from roce.model import End, Gid, Place, PortFacts
-
-ROCE_V2 = "RoCE v2"
+from roce.model import End, Place, PortFacts
 
 
 class GidMismatch(Audit, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -19,7 +18,9 @@ class GidMismatch(Audit, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     Jobs pick a GID by its index. A port needs a RoCE v2 entry for an IPv4 address, and jobs
     that name an index need it at the same one everywhere; else connections time out (NCCL's
-    error 12), or fall back to RoCE v1 or a link-local address.
+    error 12), or fall back to RoCE v1 or a link-local address. What NCCL takes that is told none
+    is said with it. Connections of rdma_cm take the version that is its default, and that must be
+    RoCE v2.
 
     False alarms: empty slots and slots of other network namespaces are normal, and an entry
     whose type cannot be read is unknown, never taken for v1. A table that does not begin at
@@ -36,6 +37,7 @@ class GidMismatch(Audit, frozen=True, kw_only=True, forbid_unknown_fields=True):
     formula: ClassVar = (
         ("judged", "each RoCE port of a host of which the GID table was read"),
         ("critical", "no entry of type RoCE v2 for an IPv4 address"),
+        ("warning", "RoCE v1 is the default of rdma_cm"),
         (
             "warning",
             "its lowest such entry is at another index than on more than half of the ports "
@@ -46,7 +48,7 @@ class GidMismatch(Audit, frozen=True, kw_only=True, forbid_unknown_fields=True):
     mend: ClassVar = ("set_roce_v2",)
     title: ClassVar = "GID mismatch"
     explains: ClassVar = ("tcp_fallback",)
-    reads: ClassVar = ("gids", "link_layer")
+    reads: ClassVar = ("gids", "link_layer", "roce_mode")
 
     def check(self, fabric: Fabric) -> Iterator[Check]:
         """Judge each RoCE port whose GID table was read."""
@@ -59,8 +61,16 @@ class GidMismatch(Audit, frozen=True, kw_only=True, forbid_unknown_fields=True):
         for table in found:
             fleet, index = usual.get(table.place.port), table.index
             odd = table.whole and fleet is not None and index != fleet
-            level = 3 if index is None else 2 if odd else 0
-            yield Check(table.place, level, {"index": index, "fleet_index": fleet})
+            level = 3 if index is None else 2 if odd or table.mode == "v1" else 0
+            figures: Figures = {
+                "index": index,
+                "fleet_index": fleet,
+                "odd": int(odd),
+                "mode": table.mode,
+                "nccl_index": table.nccl.index,
+                "nccl": table.nccl.text,
+            }
+            yield Check(table.place, level, figures)
 
     def _usual(self, votes: Counter[int]) -> int | None:
         """Give the index that most ports of a name have; None where that is not clear."""
@@ -72,21 +82,30 @@ class GidMismatch(Audit, frozen=True, kw_only=True, forbid_unknown_fields=True):
         usual = figures.get("fleet_index")
         if figures.get("index") is None:
             there = f" (the fleet has it at index {usual})" if usual is not None else ""
-            return f"{words.place(where.place)} has no RoCE v2 GID for an IPv4 address{there}"
+            return (
+                f"{words.place(where.place)} has no RoCE v2 GID for an IPv4 address{there}; NCCL "
+                f"takes {figures.get('nccl')}"
+            )
+        if not figures.get("odd"):
+            return f"{words.place(where.place)}: RoCE v1 is what rdma_cm connects with by default"
         return (
             f"{words.place(where.place)} has its RoCE v2 IPv4 GID at index {figures['index']}, "
-            f"the fleet at index {usual}"
+            f"the fleet at index {usual}; NCCL takes index {figures.get('nccl_index')} if it is "
+            "told none"
         )
 
     def remedy(self, where: Where, figures: Figures) -> tuple[str, ...]:
         """Give the address back, or let the library choose."""
         device, nic = where.place.device, words.rdma(where.place)
+        mode = f"on {device}: `cma_roce_mode -d {nic} -p 1 -m 2`"
         if figures.get("index") is None:
             return (
-                f"on {device}: check that the netdev of {nic} is up and has its IPv4 address "
+                f"on {device}: check that {where.netdev} is up and has its IPv4 address "
                 f"(`show_gids {nic}`, `ip -4 addr`), and give it back",
-                f"on {device}: `cma_roce_mode -d {nic} -p 1 -m 2` if RoCE v2 is not the mode",
+                f"{mode} if RoCE v2 is not the mode",
             )
+        if not figures.get("odd"):
+            return (f"{mode}; a reboot loses it, so make it persistent",)
         return (
             "unset NCCL_IB_GID_INDEX so that NCCL chooses by address and version, or",
             f"on {device}: take the address of {nic} away and add it again, after any stale one, "
@@ -96,11 +115,16 @@ class GidMismatch(Audit, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """What a port's GID table offers: the lowest usable index, and whether slot 0 is in it."""
+    """What a port's GID table offers: the lowest usable index, and whether slot 0 is in it.
+
+    ``nccl`` is what NCCL takes of it, ``mode`` the default version of rdma_cm.
+    """
 
     place: Place
     index: int | None
     whole: bool
+    nccl: Choice
+    mode: str | None
 
 
 def _tables(fabric: Fabric) -> Iterator[_Table]:
@@ -111,19 +135,18 @@ def _tables(fabric: Fabric) -> Iterator[_Table]:
         for port, about in facts.ports.items():
             if about.gids is None or not _is_roce(about) or (linked and port not in linked):
                 continue
-            ipv4 = [g for g in about.gids if _is_ipv4(g)]
+            ipv4 = [g for g in about.gids if is_ipv4(g)]
             good = [g.index for g in ipv4 if g.type == ROCE_V2]
             if good or all(g.type is not None for g in ipv4):
                 whole = any(g.index == 0 for g in about.gids)
-                yield _Table(Place(device, port), min(good, default=None), whole)
+                yield _Table(
+                    Place(device, port),
+                    min(good, default=None),
+                    whole,
+                    untold(about.gids),
+                    about.roce_mode,
+                )
 
 
 def _is_roce(about: PortFacts) -> bool:
     return about.rdma is not False and about.link_layer in {None, "Ethernet"}
-
-
-def _is_ipv4(gid: Gid) -> bool:
-    try:
-        return ipaddress.IPv6Address(gid.gid).ipv4_mapped is not None
-    except ValueError:
-        return False

@@ -15,7 +15,9 @@ class SpeedDegraded(Audit, frozen=True, kw_only=True, forbid_unknown_fields=True
     """A link's speed, or its NIC's PCIe width or speed, is below that of all ports like it.
 
     A link that came up at a lower speed makes an incast of normal traffic, and a NIC whose PCIe
-    link lost lanes cannot take what the wire brings: it pauses its leaf.
+    link lost lanes cannot take what the wire brings: it pauses its leaf. A slave slower than the
+    others of its bond carries less than its share, or is left out (IEEE 802.1AX joins ports of one
+    speed).
 
     False alarms: a card in a slot below its own maximum is by design where most ports like it
     are, so a maximum counts only where the fleet is no lower. Mixed generations are compared by
@@ -34,13 +36,18 @@ class SpeedDegraded(Audit, frozen=True, kw_only=True, forbid_unknown_fields=True
             "below that of more than half of the ports like it, of which ≥ {fleet} are "
             "known, and below its own maximum where it has one",
         ),
-        ("warning", "PCIe below its own maximum, where nothing is usual"),
+        (
+            "warning",
+            "PCIe below its own maximum, or a slave below another of its bond, where nothing is "
+            "usual",
+        ),
     )
     look: ClassVar = ("show_pcie", "show_port", "show_optics")
     title: ClassVar = "speed degraded"
     explains: ClassVar = ("slow_receiver", "incast", "uplink_congestion")
     reads: ClassVar = (
         "speed_bps",
+        "bond",
         "pci_width",
         "pci_width_max",
         "pci_speed_gts",
@@ -50,15 +57,23 @@ class SpeedDegraded(Audit, frozen=True, kw_only=True, forbid_unknown_fields=True
     def check(self, fabric: Fabric) -> Iterator[Check]:
         """Judge each port of which a speed or width was read."""
         told = [(kin(fabric, place), place, about) for place, about in ports(fabric)]
+        bonds: dict[tuple[str, str], float] = {}
+        for _, place, about in told:
+            if about.bond is not None:
+                bond = place.device, about.bond
+                bonds[bond] = max(bonds.get(bond, 0.0), about.speed_bps or 0.0)
         votes: dict[tuple[str, ...], Counter[float]] = {}
         for group, _, about in told:
-            for what, value, _ in _speeds(about):
+            for what, value, _ in _speeds(about, None):
                 votes.setdefault((what, *group), Counter())[value] += 1
         for group, place, about in told:
             worst: tuple[int, Figures] | None = None
-            for what, value, top in _speeds(about):
+            fastest = bonds.get((place.device, about.bond or ""))
+            for what, value, top in _speeds(about, fastest):
                 common = usual(votes[what, *group], self.fleet)
-                level = _level(value, top, common)
+                # A link has no maximum of its own: where a speed is usual, that alone counts.
+                own = None if what == "speed" and common is not None else top
+                level = _level(value, own, common)
                 if worst is None or level > worst[0]:
                     expected = common if common is not None else top
                     worst = level, {"setting": what, "found": value, "expected": expected}
@@ -89,10 +104,13 @@ class SpeedDegraded(Audit, frozen=True, kw_only=True, forbid_unknown_fields=True
         )
 
 
-def _speeds(about: PortFacts) -> Iterator[tuple[str, float, float | None]]:
-    """Give what is known of a port's speeds, each with its maximum where that is known."""
+def _speeds(about: PortFacts, fastest: float | None) -> Iterator[tuple[str, float, float | None]]:
+    """Give what is known of a port's speeds, each with its maximum where that is known.
+
+    ``fastest`` is the speed of the fastest slave of its bond.
+    """
     if about.speed_bps:
-        yield "speed", about.speed_bps, None
+        yield "speed", about.speed_bps, fastest
     if about.pci_width:
         yield "PCIe width", about.pci_width, about.pci_width_max
     if about.pci_speed_gts:

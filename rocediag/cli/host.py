@@ -44,10 +44,10 @@ def host(
     Needs no daemon and no root, and changes nothing. NCCL's variables are those it is started
     with. The exit code is 0 for clean, 1 for faulty, 4 for unknown.
     """
+    from analyzers.nccl import Nccl
     from analyzers.rule import defaults
     from roce.model import Site
     from rocediag.config import load
-    from rocediag.doctor.nccl import Nccl
     from rocediag.doctor.reading import read
     from rocediag.doctor.report import encode, examine
 
@@ -69,7 +69,7 @@ def host(
 
 def variables(environment: Mapping[str, str], *, live: bool) -> dict[str, str]:
     """Give NCCL's variables; on a live machine its files say those that the environment lacks."""
-    from rocediag.doctor.nccl import own, read_conf
+    from analyzers.nccl import own, read_conf
 
     found = own(environment)
     first = found.get("NCCL_CONF_FILE") or CONF_FILES[0]

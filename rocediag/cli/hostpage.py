@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING, Final
 
+from analyzers.nccl import Nccl
 from collector.sysfs import grouped
 from rocediag.cli import show as shown
 from rocediag.cli import text
 from rocediag.doctor.checks import Check, Status
 from rocediag.doctor.moved import NOTHING
-from rocediag.doctor.nccl import Nccl
 from rocediag.doctor.report import Found, Nic, Report
 
 if TYPE_CHECKING:

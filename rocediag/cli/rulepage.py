@@ -35,6 +35,7 @@ _FIGURES = (
         "setting": "PCIe",
         "index": "N",
         "fleet_index": "N",
+        "odd": "N",
     },
 )
 """Figures on which remedies depend, in each way that makes a difference; empty: the lossless

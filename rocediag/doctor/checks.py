@@ -10,8 +10,8 @@ import msgspec
 
 from analyzers import words
 from analyzers.hostfigures import Value, usual
+from analyzers.nccl import Nccl
 from roce.model import Mode, Place, PortFacts, Site
-from rocediag.doctor.nccl import Nccl
 
 MLX5: Final = "mlx5_core"
 

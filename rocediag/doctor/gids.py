@@ -4,9 +4,9 @@ import ipaddress
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from analyzers.gids import ROCE_V2, address, is_ipv4, link_local
 from roce.model import Gid, PortFacts
 from rocediag.doctor.checks import Check, Subject, mostly, ok, unknown, wrong
-from rocediag.doctor.nccl import ROCE_V2, address, is_ipv4, link_local
 
 FLEET: Final = 3
 """Ports that must be known before an index can be odd, as in the audit of GIDs."""

@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from analyzers.gids import link_local
+from analyzers.nccl import Nccl
 from analyzers.rule import Judgement
 from roce.model import Batch, DeviceFacts, PortFacts, Site
 from rocediag.doctor import bridging, gids, harm, link, marking, moved
 from rocediag.doctor.checks import MLX5, Check, Status, Subject, ok, unknown, wrong
-from rocediag.doctor.nccl import Nccl, link_local
 
 ETHERNET = "Ethernet"
 

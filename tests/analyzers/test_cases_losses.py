@@ -91,5 +91,6 @@ def test_of_three_hosts_alike_the_one_of_another_mtu_is_named_with_both_sizes() 
     net.tell("gpu22", PortFacts(mtu_bytes=1500, active_mtu_bytes=1024))
     odd = [check for check in MtuMismatch().check(net.fabric) if check.level]
     assert [check.place.device for check in odd] == ["gpu22"]
-    assert odd[0].figures == {"setting": "RDMA MTU", "found": 1024, "usual": 4096}
+    told = {key: odd[0].figures[key] for key in ("setting", "found", "usual")}
+    assert told == {"setting": "RDMA MTU", "found": 1024, "usual": 4096}
     assert odd[0].place == Place("gpu22", NIC)

@@ -1,7 +1,8 @@
 import pytest
 
 from analyzers.audits.dscp_mismatch import DscpMismatch
-from roce.model import PortFacts, Site
+from analyzers.rule import Where
+from roce.model import Place, PortFacts, Site
 from tests.analyzers.build import NIC, Net
 
 RIGHT = PortFacts(traffic_class=106, trust="dscp", dscp_to_priority={26: 3, 48: 6})
@@ -37,13 +38,12 @@ def test_a_traffic_class_must_carry_the_fabrics_dscp(
 
 
 def test_the_finding_names_what_was_found_and_what_is_meant() -> None:
-    about = PortFacts(traffic_class=0, netdev="ens1f0np0")
+    about = PortFacts(traffic_class=0)
     assert figures(about) == {
         "level": 3,
         "setting": "traffic class",
         "found": "0 (DSCP 0)",
         "expected": "106 (DSCP 26)",
-        "netdev": "ens1f0np0",
     }
 
 
@@ -80,6 +80,38 @@ def test_a_fabric_with_its_own_numbers_is_judged_by_them() -> None:
     assert level(PortFacts(traffic_class=138, dscp_to_priority={34: 4}), site=site) == 0
     told = figures(PortFacts(dscp_to_priority={34: 0}), site=site)
     assert told["expected"] == "3 or 4"
+
+
+@pytest.mark.parametrize(
+    ("host", "leaf", "found"),
+    [
+        (3, 3, {"gpu11": 0, "leaf1": 0}),
+        (4, 3, {"gpu11": 3, "leaf1": 0}),
+        (3, 4, {"gpu11": 0, "leaf1": 3}),
+        (4, 4, {"gpu11": 0, "leaf1": 0}),
+        (4, None, {"gpu11": 0}),
+        (None, 4, {"leaf1": 0}),
+    ],
+)
+def test_both_ends_of_a_cable_must_mean_the_same_lossless_priority(
+    host: int | None, leaf: int | None, found: dict[str, int]
+) -> None:
+    net = Net(site=Site(lossless=(3, 4)))
+    for device, port, priority in (("gpu11", NIC, host), ("leaf1", "Ethernet1", leaf)):
+        told = None if priority is None else {26: priority}
+        net.tell(device, {port: PortFacts(dscp_to_priority=told)})
+    checks = {c.place.device: c for c in DscpMismatch().check(net.fabric)}
+    assert {device: c.level for device, c in checks.items()} == found
+    wrong = [c.figures for c in checks.values() if c.level]
+    assert [(f["found"], f["expected"]) for f in wrong] == [("4", "3")] * len(wrong)
+
+
+def test_a_switch_is_told_what_to_look_at_and_what_to_set() -> None:
+    place, peer = Place("leaf1", "Ethernet1"), Place("gpu11", NIC)
+    where = Where(place, peer, "sonic", "mlx5", False, Site())
+    look, mend = DscpMismatch().remedy(where, {})
+    assert "jq .DSCP_TO_TC_MAP" in look
+    assert "`DSCP_TO_TC_MAP` 26 to 3" in mend
 
 
 def test_without_a_lossless_priority_no_map_is_wrong() -> None:

@@ -1,9 +1,13 @@
+from dataclasses import replace
+
 import pytest
 
 from analyzers.audits.gid_mismatch import GidMismatch
-from roce.model import Gid, PortFacts
+from analyzers.rule import Where
+from roce.model import Gid, Place, PortFacts, Site
 from tests.analyzers.build import NIC, Net
 
+WHERE = Where(Place("gpu11", NIC), Place("leaf1", "Ethernet1"), "mlx5", "sonic", True, Site())
 LOCAL = "fe80:0000:0000:0000:02aa:ccff:fe00:0001"
 V1, V2 = "RoCE v1", "RoCE v2"
 
@@ -113,7 +117,37 @@ def test_the_size_of_a_fleet_is_the_operators() -> None:
 def test_the_fleets_index_is_told_to_whom_has_none() -> None:
     net = told(table(), table(), table(), ())
     check = next(c for c in GidMismatch().check(net.fabric) if c.level)
-    assert check.figures == {"index": None, "fleet_index": 3}
+    assert (check.figures["index"], check.figures["fleet_index"]) == (None, 3)
+
+
+def test_what_nccl_takes_is_told_with_its_reason() -> None:
+    rule = GidMismatch()
+    lost = next(iter(rule.check(told(table()[:2]).fabric)))
+    text = rule.summary(WHERE, lost.figures)
+    assert text.endswith("NCCL takes index 0 (RoCE v1, link-local), since there is no IPv4 entry")
+    net = told(table(), table(), table(), table(5))
+    odd = next(c for c in rule.check(net.fabric) if c.level)
+    assert "NCCL takes index 5 if it is told none" in rule.summary(WHERE, odd.figures)
+
+
+@pytest.mark.parametrize(("mode", "expected"), [("v1", 2), ("v2", 0), (None, 0)])
+def test_rdma_cm_must_connect_with_version_2(mode: str | None, expected: int) -> None:
+    net = Net()
+    net.tell("gpu11", PortFacts(gids=table(), roce_mode=mode))
+    (check,) = GidMismatch().check(net.fabric)
+    assert check.level == expected
+    if expected:
+        assert "RoCE v1" in GidMismatch().summary(WHERE, check.figures)
+        (step,) = GidMismatch().remedy(WHERE, check.figures)
+        assert step.startswith("on gpu11: `cma_roce_mode -d mlx5_0 -p 1 -m 2`")
+
+
+def test_the_fix_of_a_lost_address_names_its_netdev() -> None:
+    net = Net()
+    net.tell("gpu11", PortFacts(gids=()))
+    (check,) = GidMismatch().check(net.fabric)
+    steps = GidMismatch().remedy(replace(WHERE, netdev="ens1f0np0"), check.figures)
+    assert steps[0].startswith("on gpu11: check that ens1f0np0 is up and has its IPv4 address")
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from analyzers.nccl import Nccl
 from analyzers.rule import defaults
 from roce.model import PortFacts, Site
 from rocediag.cli import hostpage
-from rocediag.doctor.nccl import Nccl
 from rocediag.doctor.reading import read
 from rocediag.doctor.report import Nic, examine
 from tests.collector.hosttree import mlx5_rows

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from analyzers.nccl import Nccl
 from roce.model import Gid, PortFacts, Site
 from rocediag.doctor.checks import Check, Status, Subject
-from rocediag.doctor.nccl import Nccl
 from tests.collector.hosttree import HW_COUNTERS, NO_GID, HostTree, mlx5_rows
 
 OWN = "fe80:0000:0000:0000:0000:00ff:fe00:0001"

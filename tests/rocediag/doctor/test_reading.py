@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from analyzers.nccl import Nccl
 from analyzers.rule import defaults
 from roce.errors import ConfigError, Unreachable
 from roce.model import Site
-from rocediag.doctor.nccl import Nccl
 from rocediag.doctor.reading import read
 from rocediag.doctor.report import Found, Report, examine
 from tests.collector.hosttree import HostTree

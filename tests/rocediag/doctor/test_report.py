@@ -5,12 +5,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from analyzers.nccl import Nccl
 from analyzers.rule import defaults
 from collector.host import HostReader
 from collector.sysfs import SysTree
 from roce.model import Batch, DeviceFacts, PortFacts, Site
 from rocediag.doctor.checks import Status
-from rocediag.doctor.nccl import Nccl
 from rocediag.doctor.report import Found, Nic, Report, encode, examine
 from tests.rocediag.doctor.server import GIDS, Server, is_whole, port
 

@@ -9,14 +9,28 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from analyzers.gids import address, is_ipv4, link_local, words
 from roce.model import Gid
 
 PREFIX: Final = "NCCL_"
-ROCE_V2: Final = "RoCE v2"
 _NUMBER: Final = re.compile(r"\s*([+-]?)(0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)")
 _LONGEST: Final = 32
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The slot of a GID table that NCCL takes, what is in it, and why."""
+
+    index: int
+    found: str
+    why: str
+
+    @property
+    def text(self) -> str:
+        """All in one line."""
+        return f"index {self.index} ({self.found}), since {self.why}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,21 +107,19 @@ class Nccl:
         return self.range is None or address(gid) in self.range
 
 
-def address(gid: Gid) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """Give the IP address that a GID stands for."""
-    told = ipaddress.IPv6Address(gid.gid)
-    return told.ipv4_mapped or told
-
-
-def is_ipv4(gid: Gid) -> bool:
-    """Say whether a GID stands for an IPv4 address."""
-    return address(gid).version == 4
-
-
-def link_local(gid: Gid) -> bool:
-    """Say whether a GID is of a link-local address, which nothing routes (RFC 4291 2.5.6)."""
-    told = address(gid)
-    return told.version == 6 and told.is_link_local
+def untold(gids: Iterable[Gid]) -> Choice:
+    """Say what NCCL takes of a GID table where none of its variables is set."""
+    table = {gid.index: gid for gid in gids}
+    index = Nccl({}).picks(table.values())
+    taken = table.get(index)
+    earlier = any(is_ipv4(gid) for at, gid in table.items() if at < index)
+    if taken is None or not is_ipv4(taken):
+        why = "there is no IPv4 entry"
+    elif index == 0:
+        why = "it starts at slot 0, and that is an IPv4 entry"
+    else:
+        why = f"it is the first IPv4 entry{' of RoCE v2' if earlier else ''}"
+    return Choice(index, "an empty slot" if taken is None else words(taken), why)
 
 
 def read_conf(text: str) -> dict[str, str]:

@@ -1,7 +1,7 @@
 import pytest
 
+from analyzers.nccl import Nccl, own, read_conf, untold
 from roce.model import Gid
-from rocediag.doctor.nccl import Nccl, is_ipv4, link_local, own, read_conf
 
 FE80 = "fe80:0000:0000:0000:02aa:bbff:fecc:0001"
 IPV4 = "0000:0000:0000:0000:0000:ffff:c633:6406"
@@ -86,16 +86,78 @@ def test_what_is_negative_or_not_given_is_not_told() -> None:
     assert Nccl({"NCCL_IB_GID_INDEX": "0"}).pinned == 0
 
 
-def test_addresses_are_told_apart() -> None:
-    assert is_ipv4(Gid(0, IPV4))
-    assert not is_ipv4(Gid(0, GLOBAL))
-    assert link_local(Gid(0, FE80))
-    assert not link_local(Gid(0, GLOBAL))
-    # 169.254.0.0/16 is link-local too, but a GID of it is an IPv4 one and NCCL takes it.
-    assert not link_local(Gid(0, "0000:0000:0000:0000:0000:ffff:a9fe:0001"))
-
-
 def test_files_and_environments_give_its_own_variables_alone() -> None:
     text = "# NCCL_IB_TC=1\nNCCL_IB_TC=106\nNCCL_NET=IB=x\nPATH=/bin\nNCCL_DEBUG\n\n"
     assert read_conf(text) == {"NCCL_IB_TC": "106", "NCCL_NET": "IB=x"}
     assert own({"NCCL_IB_TC": "106", "HOME": "/root"}) == {"NCCL_IB_TC": "106"}
+
+
+LINK_LOCAL = table((0, FE80, V1), (1, FE80, V2))
+
+
+@pytest.mark.parametrize(
+    ("gids", "index", "found", "why"),
+    [
+        (
+            (*LINK_LOCAL, *table((2, IPV4, V1), (3, IPV4, V2))),
+            3,
+            "RoCE v2, 198.51.100.6",
+            "it is the first IPv4 entry of RoCE v2",
+        ),
+        (LINK_LOCAL, 0, "RoCE v1, link-local", "there is no IPv4 entry"),
+        (table((0, GLOBAL, V2)), 0, "RoCE v2, not IPv4", "there is no IPv4 entry"),
+        (
+            table((0, FE80, V2), (1, IPV4, V2)),
+            1,
+            "RoCE v2, 198.51.100.6",
+            "it is the first IPv4 entry",
+        ),
+        (
+            (*LINK_LOCAL, *table((4, IPV4, V1), (5, IPV4, V2))),
+            5,
+            "RoCE v2, 198.51.100.6",
+            "it is the first IPv4 entry of RoCE v2",
+        ),
+        (
+            (*LINK_LOCAL, *table((2, IPV4, V2), (3, IPV4, V1))),
+            2,
+            "RoCE v2, 198.51.100.6",
+            "it is the first IPv4 entry",
+        ),
+        (
+            (*LINK_LOCAL, *table((2, IPV4, V1))),
+            2,
+            "RoCE v1, 198.51.100.6",
+            "it is the first IPv4 entry",
+        ),
+        ((), 0, "an empty slot", "there is no IPv4 entry"),
+        (
+            table((7, IPV4, None)),
+            7,
+            "a type that cannot be read, 198.51.100.6",
+            "it is the first IPv4 entry",
+        ),
+        (
+            table((0, IPV4, V2), (3, IPV4, V2)),
+            0,
+            "RoCE v2, 198.51.100.6",
+            "it starts at slot 0, and that is an IPv4 entry",
+        ),
+    ],
+)
+def test_the_slot_that_nccl_takes_when_it_is_told_none(
+    gids: tuple[Gid, ...], index: int, found: str, why: str
+) -> None:
+    choice = untold(gids)
+    assert (choice.index, choice.found, choice.why) == (index, found, why)
+    assert choice.text == f"index {index} ({found}), since {why}"
+
+
+def test_what_is_no_address_costs_itself_alone() -> None:
+    gids = (*LINK_LOCAL, *table((2, "not an address", V2), (3, IPV4, V2)))
+    assert untold(gids).index == 3
+
+
+def test_the_order_in_which_slots_are_told_does_not_matter() -> None:
+    gids = (*LINK_LOCAL, *table((2, IPV4, V1), (3, IPV4, V2)))
+    assert untold(gids[::-1]) == untold(gids)
