@@ -70,3 +70,19 @@ def parse_broker(url: str) -> tuple[str, int, bool]:
         raise ValueError(wanted)
     tls = parts.scheme == "mqtts"
     return parts.hostname, port or (8883 if tls else 1883), tls
+
+
+def parse_listen(text: str) -> tuple[str, int]:
+    """Take "address:port" apart; an IPv6 address stands in brackets.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    try:
+        parts = urlsplit(f"//{text}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if not host or port is None or parts.path or "@" in text:
+        raise ValueError(f"expected address:port, as 127.0.0.1:9946; got {quoted(text)}")
+    return host, port

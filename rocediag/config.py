@@ -17,7 +17,7 @@ from collector.strict import nearest
 from roce.errors import ConfigError
 from roce.model import Link, Site
 from rocediag import inventory
-from rocediag.addresses import holds_password, quoted
+from rocediag.addresses import holds_password, parse_listen
 from rocediag.faults import faults
 from rocediag.inventory import Entry, Target
 from rocediag.parts import Mistake, Part, section, trees
@@ -102,22 +102,6 @@ def _platforms(folder: Path, poll: Poll, parts: Sequence[Part], wrong: list[Mist
         # What is wrong with a profile is not wrong with its devices.
         found = () if own is None else own.glob("*.toml")
         return sorted({*load_profiles(), *(file.stem for file in found)})
-
-
-def parse_listen(text: str) -> tuple[str, int]:
-    """Take "address:port" apart; an IPv6 address stands in brackets.
-
-    Raises:
-        ValueError: it is neither.
-    """
-    try:
-        parts = urlsplit(f"//{text}")
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        host = port = None
-    if not host or port is None or parts.path or "@" in text:
-        raise ValueError(f"expected address:port, as 127.0.0.1:9946; got {quoted(text)}")
-    return host, port
 
 
 def _tables(

@@ -26,7 +26,8 @@ from roce.fabric import Fabric
 from roce.model import Batch, Facts, Finding, Port, Severity, Verdict
 from roce.ring import Ring
 from rocediag import http
-from rocediag.config import Config, parse_listen
+from rocediag.addresses import parse_listen
+from rocediag.config import Config
 from rocediag.exporters import exporters
 from rocediag.keeper import Keeper
 from rocediag.ownmetrics import OwnMetrics

@@ -13,8 +13,7 @@ from msgspec import inspect
 from alerts import sink
 from analyzers.rule import discover
 from collector.profile import load_profiles
-from rocediag.addresses import HIDDEN, without_password
-from rocediag.config import parse_listen
+from rocediag.addresses import HIDDEN, parse_listen, without_password
 from rocediag.faults import without_none
 from rocediag.inventory import is_address
 from rocediag.mask import Mask

@@ -2,7 +2,14 @@ from pathlib import Path
 
 import pytest
 
-from rocediag.addresses import holds_password, parse_broker, quoted, seen_from, without_password
+from rocediag.addresses import (
+    holds_password,
+    parse_broker,
+    parse_listen,
+    quoted,
+    seen_from,
+    without_password,
+)
 
 
 @pytest.mark.parametrize(
@@ -85,3 +92,17 @@ def test_what_is_no_brokers_address_is_refused_without_being_shown(url: str) -> 
     with pytest.raises(ValueError, match=r"expected mqtt://|no user may stand here") as caught:
         parse_broker(url)
     assert "tops3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "there"),
+    [("127.0.0.1:9946", ("127.0.0.1", 9946)), ("[::1]:80", ("::1", 80)), ("host:0", ("host", 0))],
+)
+def test_listen_addresses(text: str, there: tuple[str, int]) -> None:
+    assert parse_listen(text) == there
+
+
+@pytest.mark.parametrize("text", ["", "9946", ":9946", "host", "host:99999", "host:x", "a:1/x"])
+def test_what_is_no_listen_address(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        parse_listen(text)

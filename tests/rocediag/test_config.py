@@ -9,7 +9,7 @@ from collector.profile import load_profiles
 from collector.snmp.usm import Auth
 from roce.errors import ConfigError
 from roce.model import End, Link, Mode
-from rocediag.config import load, parse_listen
+from rocediag.config import load
 
 SITE = """
 [[device]]
@@ -389,17 +389,3 @@ def test_a_platform_of_ones_own_is_a_file_in_a_folder(tmp_path: Path) -> None:
     assert ours.startswith(f"poll.profiles_dir: {folder}/ours.toml: snmp.signals.oper_upp: not ")
     (line,) = mistakes(tmp_path, '[poll]\nprofiles_dir = "gone"\n')
     assert line.startswith(f"poll.profiles_dir: {tmp_path}/gone: cannot look for profiles: No ")
-
-
-@pytest.mark.parametrize(
-    ("text", "there"),
-    [("127.0.0.1:9946", ("127.0.0.1", 9946)), ("[::1]:80", ("::1", 80)), ("host:0", ("host", 0))],
-)
-def test_listen_addresses(text: str, there: tuple[str, int]) -> None:
-    assert parse_listen(text) == there
-
-
-@pytest.mark.parametrize("text", ["", "9946", ":9946", "host", "host:99999", "host:x", "a:1/x"])
-def test_what_is_no_listen_address(text: str) -> None:
-    with pytest.raises(ValueError, match=r"."):
-        parse_listen(text)
