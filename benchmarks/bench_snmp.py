@@ -53,8 +53,8 @@ LIMIT_SECONDS = 240
 
 
 @contextlib.contextmanager
-def swarm(switches: int, ports: int) -> Iterator[int]:
-    """Run the swarm; gives its port."""
+def swarm(switches: int, ports: int, *more: str) -> Iterator[int]:
+    """Run the swarm; gives its port. ``more`` is for its command line."""
     compiler = shutil.which("gcc")
     if compiler is None:
         sys.exit("bench_snmp: gcc is missing: install Debian's gcc and libc6-dev")
@@ -66,7 +66,7 @@ def swarm(switches: int, ports: int) -> Iterator[int]:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             probe.bind(("127.0.0.1", 0))
             port: int = probe.getsockname()[1]
-        counts = ["-p", str(port), "-n", str(switches), "-s", str(LIMIT_SECONDS)]
+        counts = ["-p", str(port), "-n", str(switches), "-s", str(LIMIT_SECONDS), *more]
         process = subprocess.Popen([program, *counts, table], stdout=subprocess.PIPE)
         try:
             assert process.stdout is not None
@@ -117,7 +117,7 @@ async def ours(port: int, switches: int, rounds: int) -> float:
         sources = [
             SnmpSource(
                 device=device,
-                agent=Agent(_address(n, port), Community(Secret("public"))),
+                agent=Agent(address(n, port), Community(Secret("public"))),
                 profile=profile,
                 client=client,
                 site=site,
@@ -162,7 +162,7 @@ async def theirs(port: int, agents: int) -> float:
     varbinds = 0
     cpu = time.process_time()
     for n in range(agents):
-        target = await UdpTransportTarget.create(_address(n, port))
+        target = await UdpTransportTarget.create(address(n, port))
         error, status, _, got = await get_cmd(
             engine, CommunityData("public"), target, ContextData(), *asked, lookupMib=False
         )
@@ -175,7 +175,8 @@ async def theirs(port: int, agents: int) -> float:
     return cpu / varbinds * 1e6
 
 
-def _address(n: int, port: int) -> tuple[str, int]:
+def address(n: int, port: int) -> tuple[str, int]:
+    """Give where the swarm answers as its switch ``n``."""
     return f"127.1.{n // 250}.{n % 250 + 1}", port
 
 

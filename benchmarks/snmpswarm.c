@@ -1,10 +1,10 @@
 /* snmpswarm: answers SNMPv2c for many switches at once, from one recording.
  *
  *   cc -O2 -o snmpswarm snmpswarm.c
- *   ./snmpswarm [-p PORT] [-n SWITCHES] [-l PERMILLE] [-s SECONDS] FILE.snmprec
+ *   ./snmpswarm [-p PORT] [-n SWITCHES] [-l PERMILLE] [-s SECONDS] [-g LEAST] FILE.snmprec
  *
  * Every switch is one loopback address, 127.1.0.1, 127.1.0.2, … (250 to a third octet), same port.
- * -l drops that many requests in a thousand; -s ends it by itself.
+ * -l drops that many requests in a thousand; -s ends it by itself; -g: only counters of at least so much grow.
  * Counter32 and Counter64 rows grow by 1000 a second plus a figure that depends on the row and the switch,
  * so that rates can be checked; TimeTicks grow by 100 a second; all else is as recorded.
  * GET, GETNEXT, GETBULK; any community.
@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 typedef struct { uint32_t *ids; int n; uint8_t *oid; int oidlen; int tag; uint8_t *val; int vallen; uint64_t base; int grows; } Row;
-static Row *rows; static int nrows;
+static Row *rows; static int nrows; static uint64_t above;
 static double t0;
 static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec + t.tv_nsec * 1e-9; }
 
@@ -109,7 +109,7 @@ static void load(const char *path) {
                 else { bl = strlen(v); memcpy(buf, v, bl); }
                 w->tag = type == 4 ? 4 : 0x40; break;
         case 6: { uint32_t q[128]; int k = 0; for (char *s = *v == '.' ? v + 1 : v; *s && k < 128;) { q[k++] = strtoul(s, &s, 10); if (*s == '.') s++; else if (*s) break; } if (k < 2) continue; bl = enc_oid(q, k, buf); w->tag = 6; break; }
-        case 65: case 70: w->grows = 1; w->base = strtoull(v, NULL, 10); w->tag = type == 65 ? 0x41 : 0x46; break;
+        case 65: case 70: w->base = strtoull(v, NULL, 10); w->grows = w->base >= above; bl = enc_uint(w->base, buf); w->tag = type == 65 ? 0x41 : 0x46; break;
         case 67: w->grows = 1; w->base = strtoull(v, NULL, 10); w->tag = 0x43; break;
         case 66: bl = enc_uint(strtoull(v, NULL, 10), buf); w->tag = 0x42; break;
         default: continue;
@@ -123,9 +123,9 @@ static void load(const char *path) {
 
 int main(int argc, char **argv) {
     int port = 1161, n = 1, loss = 0, c, secs = 0;
-    while ((c = getopt(argc, argv, "p:n:l:s:")) != -1)
-        switch (c) { case 'p': port = atoi(optarg); break; case 'n': n = atoi(optarg); break; case 'l': loss = atoi(optarg); break; case 's': secs = atoi(optarg); break; default: return 2; }
-    if (optind >= argc) { fprintf(stderr, "usage: snmpswarm [-p PORT] [-n SWITCHES] [-l PERMILLE] [-s SECONDS] FILE.snmprec\n"); return 2; }
+    while ((c = getopt(argc, argv, "p:n:l:s:g:")) != -1)
+        switch (c) { case 'p': port = atoi(optarg); break; case 'n': n = atoi(optarg); break; case 'l': loss = atoi(optarg); break; case 's': secs = atoi(optarg); break; case 'g': above = strtoull(optarg, NULL, 10); break; default: return 2; }
+    if (optind >= argc) { fprintf(stderr, "usage: snmpswarm [-p PORT] [-n SWITCHES] [-l PERMILLE] [-s SECONDS] [-g LEAST] FILE.snmprec\n"); return 2; }
     load(argv[optind]); t0 = now();
     int s = socket(AF_INET, SOCK_DGRAM, 0), one = 1, big = 8 << 20;
     setsockopt(s, IPPROTO_IP, IP_PKTINFO, &one, sizeof one); setsockopt(s, SOL_SOCKET, SO_RCVBUF, &big, sizeof big); setsockopt(s, SOL_SOCKET, SO_SNDBUF, &big, sizeof big);

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from collector.snmp.limits import RoundTrip
 from collector.snmp.message import community_head
 from collector.snmp.plan import Missing
 from collector.snmp.usm import Community, Engine, Security
@@ -152,6 +153,7 @@ class Agent:
         "family",
         "head",
         "repetitions",
+        "round_trip",
         "security",
         "sockaddr",
         "spoilers",
@@ -175,6 +177,7 @@ class Agent:
         )
         self.batch = Batch(GET_SIZES)
         self.repetitions = Batch(BULK_SIZES)
+        self.round_trip = RoundTrip()
         self.spoilers = Spoilers()
         self.engine: Engine | None = None
         self.doubted = False

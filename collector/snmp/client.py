@@ -145,11 +145,14 @@ class SnmpClient:
         exchange = self._exchange(agent, request)
         began, tries = loop.time(), 0
         try:
-            for ends in try_ends(began, limits):
+            for ends in try_ends(began, limits, agent.round_trip.soon):
                 tries += 1
                 exchange.send(loop.time())
                 await exchange.wait(loop, ends)
                 if exchange.answer is not None:
+                    took = exchange.answer.monotonic - began
+                    known = agent.round_trip
+                    agent.round_trip = known.answered(took) if tries == 1 else known.resent()
                     return exchange.answer
                 if exchange.denial is not None:
                     raise Denied(f"{agent}: {exchange.denial}")
@@ -162,8 +165,8 @@ class SnmpClient:
         if limits.ends_at < began + limits.timeout:
             raise OutOfTime(f"{agent} did not answer before the deadline")
         agent.doubted = True
-        waited = f"in {tries} tries of {limits.timeout:g} s"
-        raise Unreachable(f"{agent} does not answer {waited}{exchange.hint()}")
+        waited = f"{loop.time() - began:.3g} s, asked {tries} times"
+        raise Unreachable(f"{agent} does not answer in {waited}{exchange.hint()}")
 
     def claim(self, exchange: Exchange[T]) -> int:
         """Give a random id that from now on pairs datagrams with the exchange.

@@ -78,7 +78,7 @@ async def test_net_snmp_is_polled(client: SnmpClient, real: Snmpd) -> None:
 
 
 async def test_a_wrong_community_is_silence(client: SnmpClient, real: Snmpd) -> None:
-    with pytest.raises(Unreachable, match=r"does not answer in 2 tries of 0\.1 s") as caught:
+    with pytest.raises(Unreachable, match=r"does not answer in 0\.2\d* s, asked 2 times") as caught:
         await client.get(
             Agent(real.address, Community(Secret("w1ong"))), PLAN, timeout=0.1, retries=1
         )
@@ -251,7 +251,7 @@ async def test_a_dead_address_costs_its_tries_and_no_more(client: SnmpClient) ->
         for _ in range(5):
             reply = await client.get(Agent(alive.address, PUBLIC), PLAN)
             assert reply.values == VALUES
-        with pytest.raises(Unreachable, match="does not answer in 3 tries"):
+        with pytest.raises(Unreachable, match="asked 3 times"):
             await down
     assert 0.3 <= loop.time() - began < 3
 
