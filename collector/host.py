@@ -70,6 +70,11 @@ class HostReader:
         self._names: dict[str, set[str]] = {}
         self._slow_notes: dict[str, str] = {}
 
+    @property
+    def asked(self) -> str:
+        """Path that was asked for last; where a read hangs it is there, or soon after."""
+        return self._tree.asked
+
     def read(self, at: float, *, slow: bool) -> HostReading:
         """Read all counters now; settings too where ``slow``, or where anything changed."""
         tree, listed = self._tree, self._tree.names(sysfs.CLASS)
@@ -184,7 +189,8 @@ class HostSource:
         if not done:
             self._outcome("timeout")
             if not self._overdue:
-                logger.warning("%s: reading takes above %g s", self.device, self._deadline)
+                asked, seconds = self._reader.asked, self._deadline
+                logger.warning("%s: reading takes above %g s, at %s", self.device, seconds, asked)
             self._overdue = True
             return None
         self._task = None

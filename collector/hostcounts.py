@@ -27,6 +27,7 @@ class HostCounts:
         ``wanted`` says of each at how many bits it sticks, if it does.
         """
         tree, place = self._tree, self._tree.place(folder)
+        tree.asked = folder
         held = self._held.current(place)
         if held is None:
             names = [n for _, n in wanted if tree.at_ease(f"{folder}/{n}")]

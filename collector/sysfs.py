@@ -71,11 +71,13 @@ Reading = int | State
 class SysTree:
     """One tree; paths are relative to its root, ``..`` leads to what lies beside it.
 
-    It belongs to one thread at a time. ``clock`` gives monotonic seconds.
+    It belongs to one thread at a time, but for ``asked``, the path that was asked for last:
+    where a driver never answers, whoever waits tells it. ``clock`` gives monotonic seconds.
     """
 
     def __init__(self, root: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self.root = root
+        self.asked = ""
         self.live = root == SYS
         self._base = str(root)
         self._clock = clock
@@ -165,6 +167,7 @@ class SysTree:
 
     def names(self, path: str) -> tuple[str, ...] | None:
         """List a folder, numbers in their order; None where it is absent or unreadable."""
+        self.asked = path
         try:
             self._fail_as_marked(path)
             with os.scandir(self.place(path)) as entries:
@@ -188,6 +191,7 @@ class SysTree:
         return path if path.startswith("/") else f"{self._base}/{path}"
 
     def _read(self, path: str) -> str:
+        self.asked = path
         self._fail_as_marked(path)
         return _content(self.place(path)).decode("utf-8", "replace").strip(" \t\r\n\0")
 

@@ -1,6 +1,7 @@
 """Reads a host for its doctor: settings once, counters twice. It blocks."""
 
 import platform
+import re
 import threading
 import time
 from collections.abc import Collection, Sequence
@@ -35,12 +36,13 @@ def read(
     """
     if not (root / "class").is_dir():
         raise ConfigError(f"{root}: has no folder class in it: name one that stands for /sys")
+    tree = SysTree(root)
     done: list[Found] = []
     failed: list[Exception] = []
 
     def work() -> None:
         try:
-            done.append(_read(root, look_seconds, exclude))
+            done.append(_read(tree, look_seconds, exclude))
         except Exception as error:  # noqa: BLE001 - it is raised again by who waits
             failed.append(error)
 
@@ -51,22 +53,24 @@ def read(
     if failed:
         raise failed[0]
     if not done:
+        device = re.match(rf"{sysfs.CLASS}/([^/]+)", tree.asked)
+        alone = f"--exclude {device[1]}" if device else "--exclude"
         raise Unreachable(
-            f"{root}: a file gives no answer within {deadline_seconds:g} s, as where a driver "
-            "waits for dead firmware: see `dmesg`, and leave the device alone with --exclude"
+            f"{tree.place(tree.asked)} gives no answer within {deadline_seconds:g} s, as where a "
+            f"driver waits for dead firmware: see `dmesg`, and read the others with `{alone}`"
         )
     return done[0]
 
 
-def _read(root: Path, look_seconds: float, exclude: Collection[str]) -> Found:
-    tree, at, began = SysTree(root), time.time(), time.monotonic()
-    reader = HostReader(_name(root), tree, exclude)
+def _read(tree: SysTree, look_seconds: float, exclude: Collection[str]) -> Found:
+    at, began = time.time(), time.monotonic()
+    reader = HostReader(_name(tree.root), tree, exclude)
     readings = [reader.read(at, slow=True)]
     if look_seconds and readings[0].batch is not None:
         time.sleep(max(began + look_seconds - time.monotonic(), 0))
         # The clock may be set meanwhile; what lies between two reads is not.
         readings.append(reader.read(at + time.monotonic() - began, slow=False))
-    return _found(tree, _name(root), readings)
+    return _found(tree, _name(tree.root), readings)
 
 
 def _name(root: Path) -> str:

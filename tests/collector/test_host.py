@@ -303,7 +303,7 @@ async def test_a_read_that_hangs_is_told_once_and_its_late_counts_are_dropped(
         assert await feed.poll() == []
     assert calls == 1, "no second read is started beside one that hangs"
     assert feed.polls("timeout") == 3
-    assert messages(caplog) == ["gpu03: reading takes above 0.05 s"]
+    assert messages(caplog) == ["gpu03: reading takes above 0.05 s, at ../ethtool/ens1f0np0"]
     go.set()
     while not feed.polls("late"):
         assert not any(isinstance(x, Batch) for x in await feed.poll())
