@@ -12,10 +12,11 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
+from collector.profilejoin import joined
 from collector.strict import build, nearest, toml
 from roce.errors import ConfigError
 from roce.signals import SIGNALS, Scope
@@ -35,12 +36,21 @@ class Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     into the signal's base unit. ``values`` maps what the agent says to what it means, and what
     is not in it is unknown; ``unknown`` lists what the agent says for "I don't know".
     ``kind`` is "rate" where the agent gives units a second and no count.
+
+    Where priorities are columns and not rows, ``"priority"`` stands before ``"port"`` in
+    ``index`` and counts in ``priority_step``. ``priority_base`` is "found" where no manual says
+    at what the agent begins to count: its rows show it. ``port_names`` is a column that names
+    the rows of a table whose ports are numbered otherwise than by ifIndex. ``unit_oid`` is a
+    scalar in which the agent tells how much one of its units is (bytes a cell), beside ``factor``.
     """
 
     oid: str
     plus: tuple[str, ...] = ()
     index: tuple[int | Literal["port", "priority"], ...] = ("port",)
-    priority_base: int = 0
+    priority_base: int | Literal["found"] = 0
+    priority_step: int = 1
+    port_names: str | None = None
+    unit_oid: str | None = None
     bits: Literal[32, 64] = 64
     factor: float = 1.0
     kind: Literal["rate"] | None = None
@@ -48,15 +58,8 @@ class Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     unknown: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        _check_oids(self.oid, *self.plus)
-        if self.index.count("port") != 1:
-            raise ValueError('index must name "port" once')
-        if self.index.count("priority") > 1:
-            raise ValueError('index must name "priority" once at most')
-        if any(isinstance(part, int) and not 0 <= part < 2**32 for part in self.index):
-            raise ValueError("numbers in index must be from 0 to 4294967295")
-        if not 0 <= self.priority_base < 2**31:
-            raise ValueError("priority_base must be 0 or more")
+        _check_oids(self.oid, *self.plus, *filter(None, (self.port_names, self.unit_oid)))
+        self._check_index()
         if not 0 < self.factor < float("inf"):
             raise ValueError("factor must be above 0")
         if self.plus and (self.bits, self.values) != (64, {}):
@@ -66,6 +69,20 @@ class Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         if any(not 0 <= value < 2**64 for value in self.unknown):
             raise ValueError("unknown must be integers of 64 bits")
 
+    def _check_index(self) -> None:
+        if self.index.count("port") != 1:
+            raise ValueError('index must name "port" once')
+        if self.index.count("priority") > 1:
+            raise ValueError('index must name "priority" once at most')
+        if any(isinstance(part, int) and not 0 <= part < 2**32 for part in self.index):
+            raise ValueError("numbers in index must be from 0 to 4294967295")
+        if self.priority_base != "found" and not 0 <= self.priority_base < 2**31:
+            raise ValueError('priority_base must be 0 or more, or "found"')
+        if not 1 <= self.priority_step < 2**16:
+            raise ValueError("priority_step must be 1 or more")
+        if self.priority_base == "found" and self.index != ("port", "priority"):
+            raise ValueError('priority_base = "found" goes with index = ["port", "priority"] only')
+
     @property
     def by_priority(self) -> bool:
         """Whether it is one value a priority."""
@@ -73,7 +90,8 @@ class Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     def instances(self, port: int, priority: int = 0) -> tuple[str, ...]:
         """Give what to ask for on one port (by ifIndex) and priority: dotted, one a summand."""
-        place = {"port": port, "priority": priority + self.priority_base}
+        assert self.priority_base != "found", "it is found before anything is asked"
+        place = {"port": port, "priority": priority * self.priority_step + self.priority_base}
         tail = "".join(f".{place[p] if isinstance(p, str) else p}" for p in self.index)
         return tuple(f"{oid}{tail}" for oid in (self.oid, *self.plus))
 
@@ -162,10 +180,14 @@ class SnmpProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A platform. ``name`` is that of its file; ``snmp`` is None where it isn't asked that way."""
+    """A platform. ``name`` is that of its file; ``snmp`` is None where it isn't asked that way.
+
+    ``like`` names one that comes with us, of which it takes what it does not say itself.
+    """
 
     title: str
     name: str = ""
+    like: str | None = None
     snmp: SnmpProfile | None = None
 
 
@@ -203,6 +225,8 @@ def parse_profile(name: str, text: str, where: str) -> Profile:
         raise ConfigError(f"{where}: no valid TOML: {error}") from None
     if "name" in raw:
         raise ConfigError(f"{where}: name: not a key here; the file's name is the platform's name")
+    if "like" in raw:
+        raw = _completed(raw, where)
     profile = msgspec.structs.replace(build(Profile, raw, where), name=name)
     if profile.snmp is not None:
         _check_signals(profile.snmp, where)
@@ -221,6 +245,18 @@ def recognise(
         if mark.fits(sys_object_id, sys_descr)
     ]
     return profiles[max(fitting)[2]] if fitting else None
+
+
+def _completed(raw: dict[str, Any], where: str) -> dict[str, Any]:
+    """Complete what a file says by the platform of ours that it is like."""
+    ours = {f.name.removesuffix(".toml"): f for f in _toml_files(files("collector") / "profiles")}
+    base = ours.get(raw["like"]) if isinstance(raw["like"], str) else None
+    if base is None:
+        raise ConfigError(f"{where}: like: {nearest(str(raw['like']), ours)}")
+    theirs = toml(_read(base))
+    if "like" in theirs:
+        theirs = _completed(theirs, str(base))
+    return joined(theirs, raw)
 
 
 def _check_oids(*oids: str) -> None:

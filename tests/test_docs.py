@@ -11,6 +11,7 @@ import typer
 
 from alerts import sink
 from analyzers.rule import discover
+from collector.profile import load_profiles
 from roce.model import Site
 from roce.signals import SIGNALS, metric
 from rocediag.cli.main import build
@@ -157,3 +158,17 @@ def test_the_changelog_tells_of_the_version_that_this_is() -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     text = (ROOT / "CHANGELOG.md").read_text()
     assert f"## [{version}]" in text or "## [Unreleased]" in text
+
+
+@pytest.mark.parametrize("name", sorted(load_profiles()))
+def test_a_platform_has_a_section_that_says_what_it_gives(name: str) -> None:
+    platform, ours = load_profiles()[name], load_profiles()["generic"].snmp
+    assert platform.snmp is not None
+    assert ours is not None
+    section = " ".join(sections("platforms.md")[name].split())
+    told = platform.snmp.signals.keys() - (ours.signals.keys() - {"pfc_rx_frames", "pfc_tx_frames"})
+    told |= platform.snmp.unsupported.keys() | platform.snmp.quirks.keys()
+    assert section.startswith(f"{platform.title}. ")
+    assert set(re.findall(r"`(\w+)`", section)) == told
+    for signal, by in platform.snmp.unsupported.items():
+        assert f"`{signal}` ({by})" in section

@@ -5,8 +5,9 @@ have the same ports. Turning a reply into arrays is then a handful of NumPy oper
 many ports there are.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 from weakref import WeakValueDictionary
 
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from collector.profile import Column, SnmpProfile
 from collector.snmp.ber import WIDTHS
 from collector.snmp.client import GetPlan, Missing, Reply
+from collector.snmp.settle import Settled, settled
 from roce.model import Block, Bools, Floats, State, UInts
 from roce.signals import PRIORITIES, SIGNALS, Scope, Signal
 
@@ -28,6 +30,8 @@ ABSENT: Final = frozenset(
     }
 )
 """The answers that mean "I have none": an agent that says so did answer."""
+
+Places = Mapping[str, tuple[int | None, ...]]
 
 _NUMERIC: Final = np.frombuffer(WIDTHS, dtype=np.uint8) > 0
 
@@ -102,10 +106,17 @@ class Layout:
 
     Cells are counted through: the port asks' rows of n, then the queue asks' rows of 8 times n.
     A target is one varbind that goes into one cell; a sum has several targets in a cell, and an
-    OID that two ways share is asked once and has a target in each.
+    OID that two ways share is asked once and has a target in each. ``places`` are the ports'
+    numbers in tables that have their own, by the column that names their rows.
     """
 
-    def __init__(self, profile: SnmpProfile, indexes: Sequence[int], asks: Iterable[Ask]) -> None:
+    def __init__(
+        self,
+        profile: SnmpProfile,
+        indexes: Sequence[int],
+        asks: Iterable[Ask],
+        places: Places = MappingProxyType({}),
+    ) -> None:
         ordered = sorted(asks, key=lambda a: (SIGNALS[a.signal].index, a.way))
         by_port = tuple(a for a in ordered if _scope(a) is Scope.PORT)
         by_queue = tuple(a for a in ordered if _scope(a) is Scope.QUEUE)
@@ -126,9 +137,10 @@ class Layout:
             pair for asks_, columns in self._sheets for pair in zip(asks_, columns, strict=True)
         ):
             start = len(source)
+            numbers = indexes if column.port_names is None else places[column.port_names]
             for priority in ask.priorities:
-                for place, index in enumerate(indexes):
-                    for oid in column.instances(index, priority):
+                for place, index in enumerate(numbers):
+                    for oid in () if index is None else column.instances(index, priority):
                         source.append(oids.setdefault(oid, len(oids)))
                         cell.append(first + priority * self._width + place)
                         moment.append(row * self._width + place)
@@ -204,17 +216,30 @@ class Shelf:
 
     def __init__(self) -> None:
         self._layouts: WeakValueDictionary[tuple[object, ...], Layout] = WeakValueDictionary()
+        # The first is held for its id, which must not pass to another.
+        self._profiles: dict[tuple[object, ...], tuple[SnmpProfile, SnmpProfile]] = {}
 
     def layout(
-        self, profile: SnmpProfile, indexes: tuple[int, ...], asks: tuple[Ask, ...]
+        self,
+        profile: SnmpProfile,
+        indexes: tuple[int, ...],
+        asks: tuple[Ask, ...],
+        places: Places = MappingProxyType({}),
     ) -> Layout:
         """Give the layout of some questions on some ports."""
         # A layout holds its profile, so the id cannot pass to another while the layout lives.
-        key = (id(profile), indexes, asks)
+        key = (id(profile), indexes, asks, *sorted(places.items()))
         found = self._layouts.get(key)
         if found is None:
-            found = self._layouts[key] = Layout(profile, indexes, asks)
+            found = self._layouts[key] = Layout(profile, indexes, asks, places)
         return found
+
+    def settled(self, profile: SnmpProfile, found: Settled) -> SnmpProfile:
+        """Give a profile with what was found of an agent, the same to all that are alike."""
+        key = (id(profile), found.key)
+        if key not in self._profiles:
+            self._profiles[key] = profile, settled(profile, found)
+        return self._profiles[key][1]
 
 
 def _scope(ask: Ask) -> Scope:

@@ -100,7 +100,7 @@ async def identify(line: Line, deadline: float = 10.0) -> tuple[str, str]:
     if isinstance(object_id, bytes) and reply.tags[0] == ber.OID:
         with suppress(ber.BerError):
             dotted = ber.format_oid(ber.decode_oid(object_id))
-    return dotted, _text(descr)
+    return dotted, text_of(descr)
 
 
 async def take_inventory(line: Line, profile: SnmpProfile, deadline: float) -> Inventory:
@@ -149,7 +149,7 @@ def find_ports(
     for index in sorted(names.keys() | descrs.keys() | types.keys()):
         if types.get(index, rules.types[0]) not in rules.types:
             continue
-        name, descr = _text(names.get(index)), _text(descrs.get(index))
+        name, descr = text_of(names.get(index)), text_of(descrs.get(index))
         if rules.exclude and any(re.fullmatch(rules.exclude, t) for t in (name, descr) if t):
             continue
         row = {"ifName": name, "ifDescr": descr, "ifIndex": str(index)}
@@ -172,7 +172,7 @@ def _figure(column: Column, value: Value) -> int | None:
     return value
 
 
-def _text(value: Value) -> str:
+def text_of(value: Value) -> str:
     """Read what an agent calls something: printable, without the ends' blanks."""
     if not isinstance(value, bytes):
         return ""

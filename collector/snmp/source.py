@@ -17,6 +17,7 @@ from collector.snmp.client import Agent, Reply, SnmpClient
 from collector.snmp.columns import ABSENT, Layout, Reading, Shelf
 from collector.snmp.inventory import GAUGES, Inventory, Line, identify, take_inventory
 from collector.snmp.questions import Learnt, learn, questions
+from collector.snmp.settle import NOTHING, Settled, settle, unsettled
 from collector.source import Sink
 from roce.errors import ConfigError, DataError, Denied, RocediagError, Unreachable
 from roce.model import Device, Site, State
@@ -78,7 +79,8 @@ class SnmpSource:
                 "give the device another transport, or another platform"
             )
         self._about = device
-        self._profile = profile.snmp
+        self._whole = self._profile = profile.snmp
+        self._settled: Settled | None = None
         self._site = site
         self._metrics = metrics
         self._shelf = shelf or Shelf()
@@ -207,26 +209,48 @@ class SnmpSource:
                 f"{self.device}: its agent shows no port; check that the platform is right and "
                 "that its SNMP view holds 1.3.6.1.2.1.2 and 1.3.6.1.2.1.31"
             )
+        changed = old is None or old.ports != new.ports
+        if changed or unsettled(self._whole, self._settled):
+            changed |= await self._settle(new, left / 4, afresh=changed)
         self._inventory = new
         self._inventory_due = now if new.why else now + self._about.slow_interval_seconds
-        if old is None or old.ports != new.ports:
+        if changed:
             self._all_due = True
             self._plan(new)
         self._sum_up()
         return new.why or ""
 
+    async def _settle(self, inventory: Inventory, deadline: float, *, afresh: bool) -> bool:
+        """Find what the profile leaves open, or still does; say whether it is news."""
+        before = None if afresh else self._settled
+        found = NOTHING
+        if unsettled(self._whole, before):
+            lossless = self._site.lossless
+            found = await settle(self._line, self._whole, inventory.ports, lossless, deadline)
+        if before is not None:
+            found = before.joined(found)
+        if found == self._settled:
+            return False
+        self._settled, self._learnt = found, Learnt()
+        self._profile = self._shelf.settled(self._whole, found)
+        return True
+
     def _plan(self, inventory: Inventory) -> None:
         """Work out what to ask in which poll."""
         fast, slow = questions(self._profile, self._site, self._learnt, self._rounds)
         indexes = inventory.indexes
-        self._fast = self._shelf.layout(self._profile, indexes, fast)
-        self._slow = tuple(self._shelf.layout(self._profile, indexes, asks) for asks in slow)
+        places = self._settled.places if self._settled else {}
+        self._fast = self._shelf.layout(self._profile, indexes, fast, places)
+        self._slow = tuple(
+            self._shelf.layout(self._profile, indexes, asks, places) for asks in slow
+        )
 
     def _sum_up(self) -> None:
         """Say for each signal why it is or isn't known."""
         gauges = self._inventory.gauges if self._inventory else {}
         self._states = MappingProxyType(
-            dict.fromkeys(self._profile.unsupported, State.UNSUPPORTED)
+            dict.fromkeys(self._whole.unsupported, State.UNSUPPORTED)
+            | dict.fromkeys(self._whole.signals.keys() - self._profile.signals, State.ABSENT)
             | {
                 name: State.MEASURED if name in gauges else State.ABSENT
                 for name in GAUGES

@@ -27,10 +27,11 @@ def told(text: str) -> str:
 def test_the_profiles_that_come_with_us_load() -> None:
     profiles = load_profiles()
     assert {"sonic", "generic"} <= set(profiles)
+    assert len(profiles) == 11
     assert all(name == profile.name for name, profile in profiles.items())
 
 
-@pytest.mark.parametrize("name", ["sonic", "generic"])
+@pytest.mark.parametrize("name", sorted(load_profiles()))
 def test_the_fast_set_is_asked_or_said_to_be_unsupported(name: str) -> None:
     snmp = load_profiles()[name].snmp
     assert snmp is not None
@@ -206,3 +207,45 @@ def test_a_name_rule_fits_the_whole_text_only() -> None:
     by_index = NameRule(column="ifIndex", match=r"\d{1,3}", name="Ethernet{}", offset=-1)
     assert by_index.apply({"ifIndex": "9"}) == "Ethernet8"
     assert by_index.apply({"ifIndex": "10001"}) is None
+
+
+def test_a_platform_like_one_of_ours_says_only_what_differs() -> None:
+    text = 'title = "mine"\nlike = "cumulus"\n[snmp]\nmax_oids = 9\n'
+    snmp = parse_profile("mine", text, "mine.toml").snmp
+    theirs = load_profiles()["cumulus"].snmp
+    assert snmp is not None
+    assert theirs is not None
+    assert (snmp.max_oids, snmp.recognise) == (9, ())
+    assert snmp.signals == theirs.signals
+    assert snmp.signals.keys() >= {"pfc_rx_frames", "rx_crc_errors"}
+
+
+@pytest.mark.parametrize(
+    ("like", "line"),
+    [
+        ('"cumulos"', "mine.toml: like: not known; did you mean cumulus?"),
+        ("7", "mine.toml: like: not known; expected one of cloudengine,"),
+    ],
+)
+def test_a_platform_like_none_of_ours(like: str, line: str) -> None:
+    assert told(f'title = "mine"\nlike = {like}\n[snmp]\n').startswith(line)
+
+
+def test_priorities_may_be_columns() -> None:
+    column = Column(oid="1.3.6", index=("priority", "port"), priority_base=4, priority_step=2)
+    assert column.instances(7, 3) == ("1.3.6.10.7",)
+
+
+@pytest.mark.parametrize(
+    ("rest", "words"),
+    [
+        ('index = ["port"]\npriority_base = "found"', '"found" goes with index'),
+        ("priority_step = 0", "priority_step must be 1 or more"),
+        ("priority_base = -1", "priority_base must be 0 or more"),
+        ('unit_oid = "cells"', "'cells' is no object identifier"),
+        ('port_names = "1"', "'1' is no object identifier"),
+    ],
+)
+def test_mistakes_about_where_tables_begin_and_what_they_count(rest: str, words: str) -> None:
+    signal = f'[snmp.signals.pfc_rx_frames]\noid = "1.3.6.1"\n{rest}\n'
+    assert words in told(SMALL + signal)

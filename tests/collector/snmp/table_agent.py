@@ -18,10 +18,16 @@ from tests.programs import free_port
 SONIC = Path(__file__).parent.parent / "profiles" / "sonic.snmprec"
 UPTIME = "1.3.6.1.2.1.1.3.0"
 
+
+def _address(given: str | bytes) -> Any:
+    return v2c.IpAddress(given if isinstance(given, str) else ".".join(map(str, given)))
+
+
 _TYPES = {
     2: v2c.Integer,
     4: v2c.OctetString,
     6: v2c.ObjectIdentifier,
+    64: _address,
     65: v2c.Counter32,
     66: v2c.Gauge32,
     67: v2c.TimeTicks,
@@ -36,6 +42,8 @@ class TableAgent(instrum.AbstractMibInstrumController):  # type: ignore[misc]  #
         self.rows = rows
         self.broken: set[str] = set()
         self.requests = 0
+        self._order: list[tuple[int, ...]] = []
+        self._ordered: set[str] = set()
         self.port = free_port(socket.SOCK_DGRAM)
 
     def put(self, oid: str, value: int) -> None:
@@ -48,7 +56,10 @@ class TableAgent(instrum.AbstractMibInstrumController):  # type: ignore[misc]  #
         return [(name, self.rows.get(str(name), v2c.NoSuchInstance(""))) for name, _ in asked]
 
     def read_next_variables(self, *asked: Any, **_: Any) -> Sequence[tuple[Any, Any]]:
-        keys = sorted(tuple(map(int, oid.split("."))) for oid in self.rows)
+        if self._ordered != self.rows.keys():
+            self._ordered = set(self.rows)
+            self._order = sorted(tuple(map(int, oid.split("."))) for oid in self.rows)
+        keys = self._order
         found = []
         for name, _unused in asked:
             at = bisect.bisect_right(keys, tuple(name))
@@ -63,12 +74,14 @@ class TableAgent(instrum.AbstractMibInstrumController):  # type: ignore[misc]  #
 
 
 def load(path: Path) -> dict[str, Any]:
-    """Read a .snmprec file; lines that begin with # are remarks."""
+    """Read a .snmprec file; lines with # are remarks, an x says that it is hexadecimal."""
     rows: dict[str, Any] = {}
-    for line in path.read_text().splitlines():
-        if not line.startswith("#"):
-            oid, kind, value = line.split("|", 2)
-            rows[oid] = _TYPES[int(kind)](value)
+    for line in path.read_text(errors="replace").splitlines():
+        oid, _, (kind, _, value) = *line.partition("|")[:2], line.partition("|")[2].partition("|")
+        if line.startswith("#") or int(kind.rstrip("x")) not in _TYPES:
+            continue
+        given = bytes.fromhex(value) if kind.endswith("x") else value
+        rows[oid.removeprefix(".")] = _TYPES[int(kind.rstrip("x"))](given)
     return rows
 
 
