@@ -376,7 +376,7 @@ def test_a_platform_of_ones_own_is_a_file_in_a_folder(tmp_path: Path) -> None:
     folder.mkdir()
     text = '[poll]\nprofiles_dir = "mine"\n' + SITE.replace('"leaf"', '"leaf"\nplatform = "ours"')
     (line,) = mistakes(tmp_path, text)
-    assert line.startswith("device[0].platform: 'ours' is not known; expected one of cloudengine, ")
+    assert line.startswith("device[0].platform: 'ours' is not known; did you mean eos?")
     profile = files("collector.profiles").joinpath("sonic.toml").read_text()
     write(folder, profile, "ours.toml")
     config = load(write(tmp_path, text))
